@@ -15,55 +15,31 @@ use std::str::FromStr;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use thiserror::Error;
 
-use crate::name::Excerpt;
+use crate::name::{Excerpt, deserialize_str, words};
 
-/// The component that writes a type of event, and the only one.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Writer {
-    /// A governed session, live.
-    Guard,
-    /// The MCP proxy.
-    Mcp,
-    /// A person who runs Lodestar, through its command line.
-    Operator,
-    /// The part that measures and executes.
-    Kernel,
-    /// The gate and its approvals.
-    Policy,
-    /// The part that weighs evidence and keeps beliefs.
-    Firewall,
-    /// Probes, sentinels, calibration.
-    Harness,
-    /// The log itself, about itself.
-    Log,
-    /// The service that knows devices and runs.
-    Gateway,
-    /// The agent under governance.
-    Agent,
-}
-
-impl Writer {
-    /// The writer's name in documents and JSON.
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Self::Guard => "guard",
-            Self::Mcp => "mcp",
-            Self::Operator => "operator",
-            Self::Kernel => "kernel",
-            Self::Policy => "policy",
-            Self::Firewall => "firewall",
-            Self::Harness => "harness",
-            Self::Log => "log",
-            Self::Gateway => "gateway",
-            Self::Agent => "agent",
-        }
-    }
-}
-
-impl fmt::Display for Writer {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.pad(self.as_str())
+words! {
+    /// The component that writes a type of event, and the only one.
+    pub enum Writer: "writer" {
+        /// A governed session, live.
+        Guard = "guard",
+        /// The MCP proxy.
+        Mcp = "mcp",
+        /// A person who runs Lodestar, through its command line.
+        Operator = "operator",
+        /// The part that measures and executes.
+        Kernel = "kernel",
+        /// The gate and its approvals.
+        Policy = "policy",
+        /// The part that weighs evidence and keeps beliefs.
+        Firewall = "firewall",
+        /// Probes, sentinels, calibration.
+        Harness = "harness",
+        /// The log itself, about itself.
+        Log = "log",
+        /// The service that knows devices and runs.
+        Gateway = "gateway",
+        /// The agent under governance.
+        Agent = "agent",
     }
 }
 
@@ -167,8 +143,7 @@ impl Serialize for EventType {
 
 impl<'de> Deserialize<'de> for EventType {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        let text = String::deserialize(deserializer)?;
-        text.parse().map_err(serde::de::Error::custom)
+        deserialize_str(deserializer)
     }
 }
 

@@ -1,12 +1,16 @@
 //! Names that people and configurations choose: projects, sessions, actors.
 //!
 //! Such a name becomes a path component of the log, a column of the store and a word on an approval
-//! card, so it is parsed once, here, into an alphabet that is inert in all three. Ids that Lodestar
-//! makes itself are in [`crate::id`].
+//! card, so it is parsed once, here, into an alphabet that is inert in all three. What every parser
+//! of names and words shares is here too: inert excerpts for errors, closed vocabularies. Ids that
+//! Lodestar makes itself are in [`crate::id`].
 
 mod excerpt;
+mod words;
 
 pub use excerpt::Excerpt;
+pub use words::UnknownWord;
+pub(crate) use words::{deserialize_str, words};
 
 use std::fmt;
 use std::str::FromStr;
@@ -221,8 +225,7 @@ macro_rules! name_type {
 
         impl<'de> Deserialize<'de> for $name {
             fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-                let text = String::deserialize(deserializer)?;
-                Self::new(text).map_err(serde::de::Error::custom)
+                deserialize_str(deserializer)
             }
         }
     };
@@ -241,6 +244,29 @@ name_type! {
 name_type! {
     /// Who acted: an agent, a person, a component.
     ActorId, Reservation::None
+}
+
+name_type! {
+    /// What one level of a [`Scope`](crate::scope::Scope) is called.
+    ScopeName, Reservation::None
+}
+
+impl From<&ProjectId> for ScopeName {
+    fn from(project: &ProjectId) -> Self {
+        Self(Arc::clone(&project.0))
+    }
+}
+
+impl From<&SessionId> for ScopeName {
+    fn from(session: &SessionId) -> Self {
+        Self(Arc::clone(&session.0))
+    }
+}
+
+impl From<&ActorId> for ScopeName {
+    fn from(actor: &ActorId) -> Self {
+        Self(Arc::clone(&actor.0))
+    }
 }
 
 #[cfg(test)]
