@@ -10,6 +10,7 @@ use std::str::FromStr;
 
 use ed25519_dalek::{Signature, Signer as _, SigningKey, VerifyingKey};
 use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
+use zeroize::Zeroizing;
 
 use crate::digest::{self, decode_hex, encode_hex};
 
@@ -42,10 +43,11 @@ pub struct SecretKey(SigningKey);
 impl SecretKey {
     /// The key that follows from 32 random bytes. The caller erases its own copy of them.
     pub fn from_seed(seed: [u8; 32]) -> Self {
+        let seed = Zeroizing::new(seed);
         Self(SigningKey::from_bytes(&seed))
     }
 
-    /// The seed, to be stored; copies belong in a [`zeroize::Zeroizing`].
+    /// The seed, to be stored; copies belong in a [`Zeroizing`].
     pub fn seed(&self) -> &[u8; 32] {
         self.0.as_bytes()
     }
