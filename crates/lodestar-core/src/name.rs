@@ -6,9 +6,14 @@
 //! Lodestar makes itself are in [`crate::id`].
 
 mod excerpt;
+mod label;
 mod words;
 
 pub use excerpt::Excerpt;
+pub use label::{
+    CalibrationClass, IndependenceGroup, LabelError, MAX_LABEL_LEN, PolicyId, ServerIdentity,
+    ToolName,
+};
 pub use words::UnknownWord;
 pub(crate) use words::{deserialize_str, words};
 
