@@ -66,7 +66,9 @@ impl FromStr for Fingerprint {
 }
 
 /// What a fingerprint is taken of. All fields are always there.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+///
+/// Compare with [`Self::differences`], or by fingerprint: both compare what is hashed.
+#[derive(Debug, Clone, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct FingerprintFields {
     /// What kind of approval the action needs.
@@ -143,7 +145,7 @@ impl FingerprintFields {
             FingerprintField::Tool => self.tool != other.tool,
             FingerprintField::Server => self.server != other.server,
             FingerprintField::ToolDefinition => self.tool_definition != other.tool_definition,
-            FingerprintField::Arguments => self.arguments != other.arguments,
+            FingerprintField::Arguments => !same_canonical(&self.arguments, &other.arguments),
             FingerprintField::Paths => self.paths != other.paths,
             FingerprintField::Scope => self.scope != other.scope,
             FingerprintField::Contract => self.contract != other.contract,
@@ -153,6 +155,15 @@ impl FingerprintFields {
             .copied()
             .filter(|&field| differs(field))
             .collect()
+    }
+}
+
+/// Compared as they are hashed: `1` and `1.0` are one number. What has no canonical form is never
+/// the same as anything.
+fn same_canonical(a: &Map<String, Value>, b: &Map<String, Value>) -> bool {
+    match (canonical::to_vec(a), canonical::to_vec(b)) {
+        (Ok(a), Ok(b)) => a == b,
+        _ => false,
     }
 }
 

@@ -4,7 +4,6 @@
 //! beside the action, not in the contract: the contract says what to look at, not what was seen.
 
 use std::collections::BTreeMap;
-use std::fmt;
 use std::str::FromStr;
 
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
@@ -148,18 +147,14 @@ impl FromStr for Operand {
     }
 }
 
-impl fmt::Display for Operand {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Literal(text) => f.write_str(text),
-            Self::Argument(members) => write!(f, "$.{}", members.join(".")),
-        }
-    }
-}
-
 impl Serialize for Operand {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        serializer.collect_str(self)
+        match self {
+            Self::Literal(text) => serializer.serialize_str(text),
+            Self::Argument(members) => {
+                serializer.serialize_str(&format!("$.{}", members.join(".")))
+            }
+        }
     }
 }
 

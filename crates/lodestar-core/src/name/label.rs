@@ -1,9 +1,9 @@
 //! Names that others choose: tools, servers, policies, groups.
 //!
 //! Unlike a project or session they are never a path and keep whatever spelling they came with;
-//! they only have to be there and have an end. Whoever shows one renders it inert.
+//! they only have to be there and have an end. They have no `Display`, so that whoever writes one
+//! says which is meant: the text verbatim, or something that is safe to show.
 
-use std::fmt;
 use std::str::FromStr;
 use std::sync::Arc;
 
@@ -67,18 +67,16 @@ macro_rules! label_types {
             pub fn as_str(&self) -> &str {
                 &self.0
             }
+
+            /// The text, inert and bounded.
+            pub fn shown(&self) -> Excerpt {
+                Excerpt::of(&self.0)
+            }
         }
 
         impl AsRef<str> for $name {
             fn as_ref(&self) -> &str {
                 &self.0
-            }
-        }
-
-        impl fmt::Display for $name {
-            /// Shows the label inert and bounded; [`Self::as_str`] has it verbatim.
-            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-                Excerpt::of(&self.0).fmt(f)
             }
         }
 
@@ -126,7 +124,7 @@ mod tests {
         let hostile = "read\u{202e}\u{1b}[31m";
         let tool = ToolName::new(hostile).unwrap();
         assert_eq!(tool.as_str(), hostile);
-        assert_eq!(tool.to_string(), "read\\u{202e}\\u{1b}[31m");
+        assert_eq!(tool.shown().as_str(), "read\\u{202e}\\u{1b}[31m");
         let json = serde_json::to_string(&tool).unwrap();
         assert_eq!(serde_json::from_str::<ToolName>(&json).unwrap(), tool);
     }
