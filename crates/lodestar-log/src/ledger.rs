@@ -1,0 +1,483 @@
+//! The project's ledger: which sessions there are, how each began and how it ended.
+//!
+//! It has the format of a session's log and its own signed checkpoint, renewed with every record,
+//! so a session that was deleted, swapped or rolled back shows. Appending happens under a lock on
+//! the project's directory; many processes may open sessions of one project at once.
+
+use std::collections::BTreeMap;
+use std::fs::File;
+use std::io::Write as _;
+use std::ops::ControlFlow;
+
+use lodestar_core::canonical;
+use lodestar_core::digest::{Digest, sha256};
+use lodestar_core::event::EventType;
+use lodestar_core::key::{PublicKey, SecretKey};
+use lodestar_core::name::SessionId;
+use lodestar_core::note::Checkpoint;
+use lodestar_core::time::Timestamp;
+use serde::{Deserialize, Serialize};
+
+use crate::chain::{Anchor, Chain, Link, Record, Tip};
+use crate::clock::{Clock, salt};
+use crate::error::LedgerError;
+use crate::layout::{LEDGER, LEDGER_CHECKPOINT, MAX_CHECKPOINT_BYTES, ProjectLog, origin};
+use crate::line::{HeadFields, payload_hash, write_line};
+use crate::problem::{Commitment, Problem, ProblemKind, Problems};
+use crate::recover::{self, RecoveredRecord};
+use crate::trust::{Trust, open_checkpoint};
+use crate::{disk, scan};
+
+/// What stands in the ledger's heads where a session's name would; no session can have it.
+pub const LEDGER_NAME: &str = "_ledger";
+/// The format this crate writes.
+pub const FORMAT: &str = "lodestar-log/1";
+/// Who writes the log's own events.
+pub(crate) const OWN_ACTOR: &str = "lodestar";
+
+/// How a session began: the payload of `ledger.session_opened@1`. The leaf hash of that ledger
+/// event is the `prev` of the session's first event.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct OpeningRecord {
+    /// [`FORMAT`].
+    pub format: String,
+    /// The session.
+    pub session: SessionId,
+    /// The public key that signs its checkpoints, in hex.
+    pub log_key: Digest,
+}
+
+/// A session was taken up again: the payload of `ledger.session_reopened@1`.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ReopeningRecord {
+    /// The session.
+    pub session: SessionId,
+    /// How many events it had.
+    pub size: u64,
+    /// Their root.
+    pub root: Digest,
+}
+
+/// A session ended: the payload of `ledger.session_closed@1`.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ClosingRecord {
+    /// The session.
+    pub session: SessionId,
+    /// The closing checkpoint, a signed note.
+    pub checkpoint: String,
+}
+
+/// A witness's signature on the ledger's head: the payload of `log.anchored@1`.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct AnchoredRecord {
+    /// The ledger's head as the witness signed it: a signed note with its lines.
+    pub head: String,
+    /// The witnesses' keys the signatures were checked with when they were recorded.
+    pub witnesses: Vec<String>,
+}
+
+/// Where a session stands, according to the ledger.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum LedgerState {
+    /// Opened, or reopened, and not closed since.
+    Open,
+    /// Closed with this checkpoint.
+    Closed(Checkpoint),
+}
+
+/// What the ledger says of one session.
+#[derive(Debug, Clone)]
+pub struct SessionFacts {
+    /// The ledger record that opened it.
+    pub opened_seq: u64,
+    /// When.
+    pub opened_at: Timestamp,
+    /// The leaf hash of that record: the first event's `prev`.
+    pub opening: Digest,
+    /// Open or closed.
+    pub state: LedgerState,
+    pub(crate) anchors: Vec<Anchor>,
+}
+
+/// The ledger, read.
+#[derive(Debug)]
+pub struct Ledger {
+    sessions: BTreeMap<SessionId, SessionFacts>,
+    anchored: Vec<(u64, AnchoredRecord)>,
+    pub(crate) tip: Tip,
+    /// The signed head, where there is one and it verifies.
+    pub(crate) head: Option<(Checkpoint, String)>,
+    /// Roots at the sizes that were asked for.
+    pub(crate) roots: BTreeMap<u64, Digest>,
+}
+
+impl Ledger {
+    /// What it says of a session.
+    pub fn session(&self, session: &SessionId) -> Option<&SessionFacts> {
+        self.sessions.get(session)
+    }
+
+    /// All sessions, in the order they were opened.
+    pub fn sessions(&self) -> Vec<(&SessionId, &SessionFacts)> {
+        let mut all: Vec<_> = self.sessions.iter().collect();
+        all.sort_by_key(|(_, facts)| facts.opened_seq);
+        all
+    }
+
+    /// The number of records.
+    pub fn size(&self) -> u64 {
+        self.tip.tree.size()
+    }
+
+    /// The signed head: checkpoint and note.
+    pub fn head(&self) -> Option<(&Checkpoint, &str)> {
+        self.head.as_ref().map(|(c, n)| (c, n.as_str()))
+    }
+
+    /// The co-signatures that were recorded, each with the record that holds it.
+    pub fn anchored(&self) -> &[(u64, AnchoredRecord)] {
+        &self.anchored
+    }
+
+    /// What the first record's `prev` is: nothing comes before it.
+    fn genesis(log: &ProjectLog) -> Digest {
+        sha256(origin(log.project(), LEDGER_NAME).as_bytes())
+    }
+
+    /// Reads the ledger as it stands and says what is wrong with it. `roots_at` lists sizes whose
+    /// roots the caller will want to compare.
+    pub fn read(
+        log: &ProjectLog,
+        trust: &Trust,
+        roots_at: &[u64],
+    ) -> std::io::Result<(Self, Vec<Problem>)> {
+        let mut problems = Problems::default();
+        let ledger = Self::fold(log, trust, roots_at, &mut problems)?;
+        Ok((ledger, problems.finish()))
+    }
+
+    pub(crate) fn fold(
+        log: &ProjectLog,
+        trust: &Trust,
+        roots_at: &[u64],
+        problems: &mut Problems,
+    ) -> std::io::Result<Self> {
+        let mut ledger = Self {
+            sessions: BTreeMap::new(),
+            anchored: Vec::new(),
+            tip: Tip::start(Self::genesis(log)),
+            head: None,
+            roots: BTreeMap::new(),
+        };
+        let file = match File::open(log.ledger_path()) {
+            Err(e) if e.kind() == std::io::ErrorKind::NotFound => {
+                return Ok(ledger);
+            }
+            file => file?,
+        };
+        ledger.head = read_head(log, trust, problems)?;
+        let anchors = ledger
+            .head
+            .iter()
+            .map(|(checkpoint, _)| Anchor {
+                size: checkpoint.size,
+                root: checkpoint.root,
+                source: Commitment::Checkpoint,
+            })
+            .collect();
+        let mut chain = Chain::new(LEDGER, Some(Self::genesis(log)), anchors);
+        let len = file.metadata()?.len();
+        scan::scan(
+            &file,
+            len,
+            |_, line| Link::new(line, log.project().as_str(), LEDGER_NAME),
+            |entry| {
+                match entry.outcome {
+                    Ok(mut link) => {
+                        let end = entry.offset + entry.bytes + 1;
+                        chain.follow(&mut link, entry.offset, end, problems);
+                        if let Err(kind) = ledger.take(&link) {
+                            problems.add(LEDGER, Some(link.seq), Some(entry.offset), kind);
+                        }
+                        if roots_at.contains(&chain.tip.tree.size()) {
+                            let root = chain.tip.tree.root();
+                            ledger.roots.insert(chain.tip.tree.size(), root);
+                        }
+                    }
+                    Err(error) => chain.unreadable(entry.offset, error, problems),
+                }
+                ControlFlow::Continue(())
+            },
+        )?;
+        chain.end(problems);
+        ledger.tip = chain.tip;
+        Ok(ledger)
+    }
+
+    fn take(&mut self, link: &Link) -> Result<(), ProblemKind> {
+        fn read<'de, T: Deserialize<'de>>(record: &'de Record) -> Result<T, ProblemKind> {
+            serde_json::from_slice(&record.payload).map_err(|e| ProblemKind::BadRecord {
+                reason: e.to_string(),
+            })
+        }
+        let Some(record) = &link.record else {
+            return Err(ProblemKind::BadRecord {
+                reason: "the ledger holds only records of its own types".to_owned(),
+            });
+        };
+        match EventType::parse(record.kind.as_bytes()) {
+            Some(EventType::LEDGER_SESSION_OPENED) => {
+                let opening: OpeningRecord = read(record)?;
+                if self.sessions.contains_key(&opening.session) {
+                    return Err(ProblemKind::OpenedTwice {
+                        session: opening.session.to_string(),
+                    });
+                }
+                self.sessions.insert(
+                    opening.session,
+                    SessionFacts {
+                        opened_seq: link.seq,
+                        opened_at: link.time,
+                        opening: link.leaf,
+                        state: LedgerState::Open,
+                        anchors: Vec::new(),
+                    },
+                );
+            }
+            Some(EventType::LEDGER_SESSION_REOPENED) => {
+                let reopening: ReopeningRecord = read(record)?;
+                let facts = self.known(&reopening.session)?;
+                facts.state = LedgerState::Open;
+                facts.anchors.push(Anchor {
+                    size: reopening.size,
+                    root: reopening.root,
+                    source: Commitment::Ledger { seq: link.seq },
+                });
+            }
+            Some(EventType::LEDGER_SESSION_CLOSED) => {
+                let closing: ClosingRecord = read(record)?;
+                let bad = |e: &dyn std::fmt::Display| ProblemKind::BadRecord {
+                    reason: e.to_string(),
+                };
+                let note = lodestar_core::note::Note::parse(closing.checkpoint.as_bytes())
+                    .map_err(|e| bad(&e))?;
+                let checkpoint = Checkpoint::parse_body(note.text()).map_err(|e| bad(&e))?;
+                let facts = self.known(&closing.session)?;
+                facts.anchors.push(Anchor {
+                    size: checkpoint.size,
+                    root: checkpoint.root,
+                    source: Commitment::Ledger { seq: link.seq },
+                });
+                facts.state = LedgerState::Closed(checkpoint);
+            }
+            Some(EventType::LOG_ANCHORED) => self.anchored.push((link.seq, read(record)?)),
+            Some(EventType::LOG_RECOVERED) => {}
+            // A later version may know more record types; they carry nothing this one checks.
+            _ => {}
+        }
+        Ok(())
+    }
+
+    fn known(&mut self, session: &SessionId) -> Result<&mut SessionFacts, ProblemKind> {
+        self.sessions
+            .get_mut(session)
+            .ok_or_else(|| ProblemKind::NeverOpened {
+                session: session.to_string(),
+            })
+    }
+}
+
+/// Reads and checks the ledger's signed head. A missing one is reported by whoever knows whether
+/// there should be one.
+fn read_head(
+    log: &ProjectLog,
+    trust: &Trust,
+    problems: &mut Problems,
+) -> std::io::Result<Option<(Checkpoint, String)>> {
+    let Some(bytes) = disk::read_small(&log.ledger_checkpoint_path(), MAX_CHECKPOINT_BYTES)? else {
+        return Ok(None);
+    };
+    match open_checkpoint(&bytes, &origin(log.project(), LEDGER_NAME), trust) {
+        Ok((checkpoint, note)) => Ok(Some((checkpoint, note.to_string()))),
+        Err(reason) => {
+            problems.add(
+                LEDGER_CHECKPOINT,
+                None,
+                None,
+                ProblemKind::CheckpointInvalid { reason },
+            );
+            Ok(None)
+        }
+    }
+}
+
+/// The ledger, locked for appending.
+pub(crate) struct LockedLedger<'a> {
+    log: &'a ProjectLog,
+    key: &'a SecretKey,
+    clock: &'a Clock,
+    file: File,
+    pub(crate) ledger: Ledger,
+    /// Held until this value goes.
+    _lock: File,
+}
+
+impl<'a> LockedLedger<'a> {
+    /// Waits for the lock, reads the ledger, and sets aside what an interrupted append left.
+    pub(crate) fn open(
+        log: &'a ProjectLog,
+        key: &'a SecretKey,
+        clock: &'a Clock,
+    ) -> Result<Self, LedgerError> {
+        disk::create_dirs(log.dir()).map_err(LedgerError::io(log.dir()))?;
+        let lock = File::open(log.dir()).map_err(LedgerError::io(log.dir()))?;
+        lock.lock().map_err(LedgerError::io(log.dir()))?;
+        let path = log.ledger_path();
+        let file = disk::open_append(&path).map_err(LedgerError::io(&path))?;
+        let trust = Trust::only(key.public());
+        let mut problems = Problems::default();
+        let ledger =
+            Ledger::fold(log, &trust, &[], &mut problems).map_err(LedgerError::io(&path))?;
+        let mut this = Self {
+            log,
+            key,
+            clock,
+            file,
+            ledger,
+            _lock: lock,
+        };
+        let len = this
+            .file
+            .metadata()
+            .map_err(LedgerError::io(&path))?
+            .len();
+        let proven = this.ledger.head.as_ref().map_or(0, |(c, _)| c.size);
+        // An append is one record and then the checkpoint over it; only the last can be cut short.
+        let interrupted = this.ledger.size() <= proven + 1;
+        if this.ledger.size() == proven && this.ledger.tip.end == len && problems.is_empty() {
+            return Ok(this);
+        }
+        if !interrupted {
+            problems.add(
+                LEDGER,
+                Some(proven),
+                None,
+                ProblemKind::LedgerTail {
+                    count: this.ledger.size() - proven,
+                },
+            );
+        }
+        this.set_tail_aside(proven, problems.finish())?;
+        Ok(this)
+    }
+
+    /// Cuts the ledger back to what its checkpoint covers, or refuses where that is not all.
+    fn set_tail_aside(&mut self, proven: u64, found: Vec<Problem>) -> Result<(), LedgerError> {
+        let path = self.log.ledger_path();
+        let io = |e| LedgerError::Io {
+            path: path.clone(),
+            source: e,
+        };
+        let trust = Trust::only(self.key.public());
+        let covered = recover::covered_prefix(self.log, proven, Ledger::genesis(self.log))
+            .map_err(io)?;
+        let head_root = self.ledger.head.as_ref().map(|(c, _)| c.root);
+        let whole = covered.tree.size() == proven
+            && head_root.is_none_or(|root| covered.tree.root() == root);
+        let checkpoint_broken = found
+            .iter()
+            .any(|p| p.file == LEDGER_CHECKPOINT || matches!(p.kind, ProblemKind::LedgerTail { .. }));
+        if !whole || checkpoint_broken {
+            let problem = found.into_iter().next().unwrap_or(Problem {
+                file: LEDGER.to_owned(),
+                seq: None,
+                offset: None,
+                kind: ProblemKind::CheckpointMissing,
+            });
+            return Err(LedgerError::Tampered {
+                problem: Box::new(problem),
+            });
+        }
+        let cut = recover::set_aside(&self.file, covered.end, self.log.dir(), "ledger.recovered")
+            .map_err(io)?;
+        // Read again, so that nothing of what was cut stays in the view.
+        let mut problems = Problems::default();
+        self.ledger = Ledger::fold(self.log, &trust, &[], &mut problems).map_err(io)?;
+        if let Some(problem) = problems.finish().into_iter().next() {
+            return Err(LedgerError::Tampered {
+                problem: Box::new(problem),
+            });
+        }
+        if let Some(cut) = cut {
+            self.append::<RecoveredRecord>(EventType::LOG_RECOVERED, &cut)?;
+        }
+        Ok(())
+    }
+
+    /// Appends a record, durably, with a new signed head over it.
+    pub(crate) fn append<P: Serialize>(
+        &mut self,
+        kind: EventType,
+        payload: &P,
+    ) -> Result<Digest, LedgerError> {
+        let path = self.log.ledger_path();
+        let payload = canonical::to_vec(payload)?;
+        let salt = salt().map_err(LedgerError::io(&path))?;
+        let tip = &self.ledger.tip;
+        let time = self.clock.now().max(tip.time);
+        let seq = tip.tree.size();
+        let mut line = Vec::with_capacity(payload.len() + 512);
+        let leaf = write_line(
+            &mut line,
+            &HeadFields {
+                actor: OWN_ACTOR,
+                parents: &[],
+                payload_hash: &payload_hash(&salt, &payload),
+                prev: &tip.last,
+                project: self.log.project().as_str(),
+                seq,
+                session: LEDGER_NAME,
+                time,
+                kind: kind.as_str(),
+            },
+            &payload,
+            &salt,
+        );
+        let mut next = tip.clone();
+        next.tree.push(leaf);
+        next.last = leaf;
+        next.time = time;
+        next.end += line.len() as u64;
+        let head = Checkpoint {
+            origin: origin(self.log.project(), LEDGER_NAME),
+            size: next.tree.size(),
+            root: next.tree.root(),
+        };
+        let note = head.sign(self.key).to_string();
+        self.file
+            .write_all(&line)
+            .and_then(|()| self.file.sync_data())
+            .map_err(LedgerError::io(&path))?;
+        disk::replace(self.log.dir(), LEDGER_CHECKPOINT, note.as_bytes())
+            .map_err(LedgerError::io(self.log.ledger_checkpoint_path()))?;
+        self.ledger.tip = next;
+        self.ledger.head = Some((head, note));
+        Ok(leaf)
+    }
+
+    /// The opening record of a session: the one that is there, or a new one.
+    pub(crate) fn open_session(&mut self, session: &SessionId) -> Result<Digest, LedgerError> {
+        if let Some(facts) = self.ledger.session(session) {
+            return Ok(facts.opening);
+        }
+        let key: PublicKey = self.key.public();
+        self.append(
+            EventType::LEDGER_SESSION_OPENED,
+            &OpeningRecord {
+                format: FORMAT.to_owned(),
+                session: session.clone(),
+                log_key: Digest::from_bytes(*key.as_bytes()),
+            },
+        )
+    }
+}

@@ -1,0 +1,209 @@
+//! Reading a session as it stands, one event at a time, also while it is being written.
+
+use std::fs::File;
+use std::io::{self, Read as _, Seek as _, SeekFrom};
+use std::os::unix::fs::MetadataExt as _;
+
+use lodestar_core::digest::Digest;
+use lodestar_core::time::Timestamp;
+use serde_json::Value;
+
+use crate::blob::{self, RestoreError};
+use crate::layout::SessionDir;
+use crate::line::{Body, Line, LineError, MAX_LINE_BYTES};
+
+/// How much is read at a time.
+const READ_BYTES: usize = 64 << 10;
+
+/// One event, read.
+#[derive(Debug, Clone)]
+pub struct Event {
+    /// Its place in the session.
+    pub seq: u64,
+    /// When it was written.
+    pub time: Timestamp,
+    /// Its type, `name@version`.
+    pub kind: String,
+    /// Who caused it.
+    pub actor: String,
+    /// Earlier events that caused it.
+    pub parents: Vec<u64>,
+    /// Its leaf hash.
+    pub leaf_hash: Digest,
+    /// Where its line starts.
+    pub offset: u64,
+    /// What it says.
+    pub payload: Payload,
+}
+
+/// What an event says.
+#[derive(Debug, Clone)]
+pub enum Payload {
+    /// Canonical JSON; large values may be in blobs.
+    Present(Vec<u8>),
+    /// Taken away by this `log.redacted@1` event.
+    Redacted {
+        /// Which.
+        by: u64,
+    },
+}
+
+impl Event {
+    fn new(line: &Line<'_>, offset: u64) -> Self {
+        Self {
+            seq: line.seq,
+            time: line.time,
+            kind: line.kind.to_owned(),
+            actor: line.actor.to_owned(),
+            parents: line.parents().collect(),
+            leaf_hash: line.leaf_hash(),
+            offset,
+            payload: match line.body {
+                Body::Payload { bytes, .. } => Payload::Present(bytes.to_vec()),
+                Body::Tombstone { redaction } => Payload::Redacted { by: redaction },
+            },
+        }
+    }
+
+    /// The payload as it stands in the line; `None` where it was redacted.
+    pub fn inline(&self) -> Result<Option<Value>, RestoreError> {
+        match &self.payload {
+            Payload::Present(bytes) => serde_json::from_slice(bytes)
+                .map(Some)
+                .map_err(|e| RestoreError::Payload(e.to_string())),
+            Payload::Redacted { .. } => Ok(None),
+        }
+    }
+
+    /// The payload with the values that lie in blobs back in their places.
+    pub fn whole(&self, dir: &SessionDir) -> Result<Option<Value>, RestoreError> {
+        match &self.payload {
+            Payload::Present(bytes) => blob::restore(&dir.blobs_dir(), bytes).map(Some),
+            Payload::Redacted { .. } => Ok(None),
+        }
+    }
+}
+
+/// Why reading cannot go on.
+#[derive(Debug, thiserror::Error)]
+pub enum ReadError {
+    /// The file cannot be read.
+    #[error("{0}")]
+    Io(#[from] io::Error),
+    /// The next line is none.
+    #[error("byte {offset}: {error}")]
+    Line {
+        /// Where it starts.
+        offset: u64,
+        /// What is wrong with it.
+        error: LineError,
+    },
+}
+
+/// Reads a session from its beginning. It checks the form of each line, not the chain; that is
+/// what verification is for.
+#[derive(Debug)]
+pub struct Reader {
+    dir: SessionDir,
+    file: File,
+    /// Bytes read and not yet given out, from `at` on.
+    buffer: Vec<u8>,
+    at: usize,
+    /// The file offset of `buffer[at]`.
+    offset: u64,
+    /// The event that comes next; after a redaction the file is a new one, and reading goes on here.
+    next: u64,
+}
+
+impl Reader {
+    /// Opens a session.
+    pub fn open(dir: &SessionDir) -> io::Result<Self> {
+        Ok(Self {
+            file: File::open(dir.events_path())?,
+            dir: dir.clone(),
+            buffer: Vec::new(),
+            at: 0,
+            offset: 0,
+            next: 0,
+        })
+    }
+
+    /// The next event; `None` when there is none yet. A line that is still being written counts
+    /// as not there; asking again later finds it.
+    pub fn next_event(&mut self) -> Result<Option<Event>, ReadError> {
+        loop {
+            let Some(len) = self.buffer_line()? else {
+                if self.replaced()? {
+                    continue;
+                }
+                return Ok(None);
+            };
+            let offset = self.offset;
+            let parsed = Line::parse(&self.buffer[self.at..self.at + len])
+                .map(|line| Event::new(&line, offset));
+            self.at += len + 1;
+            self.offset += len as u64 + 1;
+            let event = parsed.map_err(|error| ReadError::Line { offset, error })?;
+            if event.seq >= self.next {
+                self.next = event.seq + 1;
+                return Ok(Some(event));
+            }
+        }
+    }
+
+    /// Bytes behind the last whole line.
+    pub fn unfinished(&self) -> usize {
+        self.buffer.len() - self.at
+    }
+
+    /// Reads until the buffer holds a whole line and gives its length.
+    fn buffer_line(&mut self) -> Result<Option<usize>, ReadError> {
+        let mut searched = 0;
+        loop {
+            let waiting = &self.buffer[self.at..];
+            if let Some(found) = memchr::memchr(b'\n', &waiting[searched..]) {
+                return Ok(Some(searched + found));
+            }
+            searched = waiting.len();
+            if searched > MAX_LINE_BYTES {
+                return Err(ReadError::Line {
+                    offset: self.offset,
+                    error: LineError::TooLong { bytes: searched },
+                });
+            }
+            self.buffer.drain(..self.at);
+            self.at = 0;
+            let mut piece = (&self.file).take(READ_BYTES as u64);
+            if piece.read_to_end(&mut self.buffer)? == 0 {
+                return Ok(None);
+            }
+        }
+    }
+
+    /// A redaction puts a new file in place of the one that is open.
+    fn replaced(&mut self) -> io::Result<bool> {
+        let (open, path) = (self.file.metadata()?, self.dir.events_path());
+        let there = match std::fs::metadata(&path) {
+            Err(e) if e.kind() == io::ErrorKind::NotFound => return Ok(false),
+            there => there?,
+        };
+        let cut_back = there.len() < self.offset;
+        if open.ino() == there.ino() && open.dev() == there.dev() && !cut_back {
+            return Ok(false);
+        }
+        self.file = File::open(&path)?;
+        self.file.seek(SeekFrom::Start(0))?;
+        self.buffer.clear();
+        self.at = 0;
+        self.offset = 0;
+        Ok(true)
+    }
+}
+
+impl Iterator for Reader {
+    type Item = Result<Event, ReadError>;
+
+    fn next(&mut self) -> Option<Self::Item> {
+        self.next_event().transpose()
+    }
+}

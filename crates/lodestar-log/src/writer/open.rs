@@ -1,0 +1,245 @@
+//! Opening a session for writing: a new one, or one that stopped.
+
+use std::fs::{File, TryLockError};
+use std::sync::{Arc, Mutex};
+
+use lodestar_core::event::EventType;
+use lodestar_core::name::{ActorId, SessionId};
+use serde::Serialize;
+
+use super::commit::{EventSink, Shared};
+use super::{After, Barrier, Inner, LogWriter, WriterOptions};
+use crate::chain::{Anchor, Tip};
+use crate::disk;
+use crate::error::{AppendError, OpenError};
+use crate::layout::{EVENTS, MAX_CHECKPOINT_BYTES, ProjectLog, RECOVERED, SessionDir};
+use crate::ledger::{LockedLedger, ReopeningRecord};
+use crate::problem::{Commitment, Problem, ProblemKind};
+use crate::recover;
+use crate::trust::{Trust, open_checkpoint};
+
+impl LogWriter {
+    /// Starts a session: an opening record in the ledger, then `session.opened@1` with this
+    /// payload, on disk and under a checkpoint when it returns.
+    pub fn create<P: Serialize + ?Sized>(
+        log: &ProjectLog,
+        session: &SessionId,
+        actor: &ActorId,
+        opening: &P,
+        options: &WriterOptions,
+    ) -> Result<Self, OpenError> {
+        let dir = log.session(session);
+        disk::create_dirs(dir.dir()).map_err(OpenError::io(dir.dir()))?;
+        let lock = lock_session(&dir)?;
+        if dir.checkpoint_path().exists() {
+            return Err(OpenError::Exists {
+                session: session.clone(),
+            });
+        }
+        // Without a checkpoint nobody was ever told that the session exists: a start that was
+        // interrupted is begun again, on the same ledger record.
+        let mut ledger = LockedLedger::open(log, &options.key, &options.clock)?;
+        let opening_hash = ledger.open_session(session)?;
+        drop(ledger);
+        let path = dir.events_path();
+        let events = disk::open_append(&path).map_err(OpenError::io(&path))?;
+        discard_interrupted_start(&dir, &events)?;
+        disk::sync_dir(dir.dir()).map_err(OpenError::io(dir.dir()))?;
+        let tip = Tip::start(opening_hash);
+        let writer = Self::start(dir, Box::new(events), tip, 0, lock, options)?;
+        let first = writer.append_any(
+            EventType::SESSION_OPENED,
+            actor.as_str(),
+            &[],
+            opening,
+            After::Continue,
+        )?;
+        first.wait(Barrier::Checkpoint).map_err(AppendError::from)?;
+        Ok(writer)
+    }
+
+    /// Takes up a session again, after a crash or after it was closed. A torn tail is set aside
+    /// and recorded; anything worse is refused.
+    pub fn reopen(
+        log: &ProjectLog,
+        session: &SessionId,
+        options: &WriterOptions,
+    ) -> Result<Self, OpenError> {
+        let dir = log.session(session);
+        let not_found = || OpenError::NotFound {
+            session: session.clone(),
+        };
+        if !dir.dir().is_dir() {
+            return Err(not_found());
+        }
+        let lock = lock_session(&dir)?;
+        let mut ledger = LockedLedger::open(log, &options.key, &options.clock)?;
+        let facts = ledger.ledger.session(session).ok_or_else(not_found)?.clone();
+        let path = dir.events_path();
+        let events = disk::open_append(&path).map_err(OpenError::io(&path))?;
+        let proven = Self::read_own_checkpoint(&dir, options)?;
+        let mut anchors = facts.anchors;
+        anchors.push(proven.clone());
+        let prefix = recover::valid_prefix(
+            &events,
+            EVENTS,
+            (dir.project().as_str(), session.as_str()),
+            facts.opening,
+            anchors.clone(),
+            u64::MAX,
+        )
+        .map_err(OpenError::io(&path))?;
+        let size = prefix.tip.tree.size();
+        // A crash can only hurt what lies behind every commitment.
+        let beyond = anchors.iter().all(|anchor| anchor.size <= size);
+        let rewritten = prefix
+            .problem
+            .as_ref()
+            .is_some_and(|p| matches!(p.kind, ProblemKind::Rewritten { .. }));
+        if let Some(problem) = prefix.problem
+            && (!beyond || rewritten)
+        {
+            return Err(tampered(session, problem));
+        }
+        let cut = recover::set_aside(&events, prefix.tip.end, &dir.recovered_dir(), "events")
+            .map_err(OpenError::io(dir.recovered_dir()))?;
+        // What a crashed process left in the page cache counts as on disk from here on.
+        events.sync_all().map_err(OpenError::io(&path))?;
+        ledger.append(
+            EventType::LEDGER_SESSION_REOPENED,
+            &ReopeningRecord {
+                session: session.clone(),
+                size,
+                root: prefix.tip.tree.root(),
+            },
+        )?;
+        drop(ledger);
+        let writer = Self::start(
+            dir,
+            Box::new(events),
+            prefix.tip,
+            proven.size,
+            lock,
+            options,
+        )?;
+        if let Some(cut) = cut {
+            writer.append_own(EventType::LOG_RECOVERED, &cut)?;
+        }
+        Ok(writer)
+    }
+
+    fn read_own_checkpoint(dir: &SessionDir, options: &WriterOptions) -> Result<Anchor, OpenError> {
+        let path = dir.checkpoint_path();
+        let broken = |kind| {
+            tampered(
+                dir.session(),
+                Problem {
+                    file: format!("{}/checkpoint", dir.session()),
+                    seq: None,
+                    offset: None,
+                    kind,
+                },
+            )
+        };
+        let note = disk::read_small(&path, MAX_CHECKPOINT_BYTES)
+            .map_err(OpenError::io(&path))?
+            .ok_or_else(|| broken(ProblemKind::CheckpointMissing))?;
+        let trust = Trust::only(options.key.public());
+        let (checkpoint, _) = open_checkpoint(&note, &dir.origin(), &trust)
+            .map_err(|reason| broken(ProblemKind::CheckpointInvalid { reason }))?;
+        Ok(Anchor {
+            size: checkpoint.size,
+            root: checkpoint.root,
+            source: Commitment::Checkpoint,
+        })
+    }
+
+    pub(super) fn start(
+        dir: SessionDir,
+        sink: Box<dyn EventSink>,
+        tip: Tip,
+        proven: u64,
+        lock: File,
+        options: &WriterOptions,
+    ) -> Result<Self, OpenError> {
+        let path = dir.events_path();
+        let sync = sink.syncer().map_err(OpenError::io(&path))?;
+        let shared = Arc::new(Shared::new(
+            dir,
+            Arc::clone(&options.key),
+            options.clock.clone(),
+            sink,
+            tip,
+            proven,
+        ));
+        let thread = std::thread::Builder::new()
+            .name("lodestar-log".to_owned())
+            .spawn({
+                let shared = Arc::clone(&shared);
+                move || shared.run(sync)
+            })
+            .map_err(OpenError::io(&path))?;
+        Ok(Self {
+            inner: Arc::new(Inner {
+                shared,
+                durability: options.durability,
+                thread: Mutex::new(Some(thread)),
+                _lock: lock,
+            }),
+        })
+    }
+}
+
+/// The exclusive lock on a session's directory; the operating system drops it with the process.
+pub(crate) fn lock_session(dir: &SessionDir) -> Result<File, OpenError> {
+    let handle = File::open(dir.dir()).map_err(OpenError::io(dir.dir()))?;
+    match handle.try_lock() {
+        Ok(()) => Ok(handle),
+        Err(TryLockError::WouldBlock) => Err(OpenError::Busy {
+            session: dir.session().clone(),
+        }),
+        Err(TryLockError::Error(source)) => Err(OpenError::io(dir.dir())(source)),
+    }
+}
+
+/// An interrupted start leaves at most its first event. More than that without a checkpoint means
+/// that the checkpoint was taken away.
+fn discard_interrupted_start(dir: &SessionDir, events: &File) -> Result<(), OpenError> {
+    let path = dir.events_path();
+    let mut lines = 0u64;
+    let len = events.metadata().map_err(OpenError::io(&path))?.len();
+    crate::scan::scan(
+        events,
+        len,
+        |_, _| (),
+        |_| {
+            lines += 1;
+            match lines {
+                0..=1 => std::ops::ControlFlow::Continue(()),
+                _ => std::ops::ControlFlow::Break(()),
+            }
+        },
+    )
+    .map_err(OpenError::io(&path))?;
+    if lines > 1 {
+        return Err(tampered(
+            dir.session(),
+            Problem {
+                file: format!("{}/checkpoint", dir.session()),
+                seq: None,
+                offset: None,
+                kind: ProblemKind::CheckpointMissing,
+            },
+        ));
+    }
+    recover::set_aside(events, 0, &dir.dir().join(RECOVERED), "start")
+        .map_err(OpenError::io(&path))?;
+    Ok(())
+}
+
+fn tampered(session: &SessionId, problem: Problem) -> OpenError {
+    OpenError::Tampered {
+        session: session.clone(),
+        problem: Box::new(problem),
+    }
+}
