@@ -1,0 +1,74 @@
+//! The chores of the workspace, as one command: `cargo xtask`.
+//!
+//! | module | what it does |
+//! |---|---|
+//! | [`requirements`] | what the tests need beside cargo: finds it, installs it, or says what is missing |
+//! | [`suite`] | runs all tests and sums them up in one line |
+//! | [`tally`] | reads the summaries of the two test runners |
+//! | [`pages`] | writes the reference pages that come from the code |
+//! | [`shell`] | starts other programs |
+
+mod pages;
+mod requirements;
+mod shell;
+mod suite;
+mod tally;
+
+use std::process::ExitCode;
+
+use shell::Failure;
+
+const HELP: &str = "\
+The chores of the workspace.
+
+Usage: cargo xtask <COMMAND>
+
+Commands:
+  test           sets up what the tests need, builds the release binary, runs every test
+  ci             formatting, lints, generated pages, then `test`: what has to pass before a merge
+  matrix         the long matrices (tampering, crashes) at full length, in release
+  docs           writes the reference pages that come from the code
+  docs --check   fails where such a page is out of date
+  bench          prints the speed ratios of the event log
+
+The last line of `test` and `ci` is `N passed, N failed, N skipped`; the exit code is 0 only if
+nothing failed.
+
+Environment:
+  LODESTAR_REQUIRE_ALL       set to 1 by `test`: a test that lacks a tool fails instead of skipping
+  LODESTAR_BIN               set by `test`: the release binary, for tests that drive it
+  LODESTAR_MATRIX            set to `full` by `matrix`
+  LODESTAR_FUZZ_ITERATIONS   mutated inputs per fuzz target; the default keeps `test` short
+
+Example: cargo xtask test
+";
+
+fn main() -> ExitCode {
+    let args: Vec<String> = std::env::args().skip(1).collect();
+    let args: Vec<&str> = args.iter().map(String::as_str).collect();
+    let done = match args.as_slice() {
+        [] | ["help" | "--help" | "-h"] | [_, "--help" | "-h"] => {
+            print!("{HELP}");
+            Ok(())
+        }
+        ["test"] => suite::test(),
+        ["ci"] => suite::ci(),
+        ["matrix"] => suite::matrix(),
+        ["bench"] => suite::bench(),
+        ["docs"] => pages::write(),
+        ["docs", "--check"] => pages::check(),
+        other => {
+            eprintln!("xtask: unknown command `{}`\n\n{HELP}", other.join(" "));
+            return ExitCode::from(2);
+        }
+    };
+    match done {
+        Ok(()) => ExitCode::SUCCESS,
+        // The suite has printed its own last line, and nothing may follow it.
+        Err(Failure::Reported) => ExitCode::FAILURE,
+        Err(failure) => {
+            eprintln!("xtask: {failure}");
+            ExitCode::FAILURE
+        }
+    }
+}

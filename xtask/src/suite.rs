@@ -1,0 +1,139 @@
+//! Running the tests, and what goes before them.
+
+use std::process::Command;
+use std::sync::Mutex;
+
+use crate::pages;
+use crate::requirements;
+use crate::shell::{self, Failure, cargo};
+use crate::tally::{Runner, Tally};
+
+/// `cargo xtask test`
+pub(crate) fn test() -> Result<(), Failure> {
+    // Without a tool the tests that need it fail, by name; all others still tell something.
+    let provided = requirements::provide(requirements::TESTS);
+    build_release()?;
+    let mut sum = Tally::default();
+    if nextest_is_there() {
+        sum += count(
+            Runner::Nextest,
+            &["nextest", "run", "--workspace", "--no-fail-fast"],
+        )?;
+        sum += count(
+            Runner::Cargo,
+            &["test", "--workspace", "--doc", "--no-fail-fast"],
+        )?;
+    } else {
+        // Runs the examples in the documentation too.
+        sum += count(Runner::Cargo, &["test", "--workspace", "--no-fail-fast"])?;
+    }
+    if let Err(missing) = &provided {
+        eprintln!("\nxtask: {missing}");
+    }
+    println!("\n{sum}");
+    match (sum.failed, provided) {
+        (0, Ok(())) => Ok(()),
+        _ => Err(Failure::Reported),
+    }
+}
+
+/// `cargo xtask ci`
+pub(crate) fn ci() -> Result<(), Failure> {
+    requirements::provide(requirements::CHECKS)?;
+    shell::run(&mut cargo(&["fmt", "--all", "--check"]))?;
+    shell::run(&mut cargo(&[
+        "clippy",
+        "--workspace",
+        "--all-targets",
+        "--",
+        "--deny",
+        "warnings",
+    ]))?;
+    pages::check()?;
+    test()
+}
+
+/// `cargo xtask matrix`
+pub(crate) fn matrix() -> Result<(), Failure> {
+    requirements::provide(requirements::TESTS)?;
+    build_release()?;
+    let mut command = match nextest_is_there() {
+        true => cargo(&[
+            "nextest",
+            "run",
+            "--workspace",
+            "--release",
+            "--no-fail-fast",
+            "--no-capture",
+            "matrix",
+        ]),
+        false => cargo(&[
+            "test",
+            "--workspace",
+            "--release",
+            "--no-fail-fast",
+            "matrix",
+            "--",
+            "--nocapture",
+            "--test-threads=1",
+        ]),
+    };
+    command.env("LODESTAR_MATRIX", "full");
+    shell::run(with_everything(&mut command)?)
+}
+
+/// `cargo xtask bench`
+pub(crate) fn bench() -> Result<(), Failure> {
+    shell::run(&mut cargo(&[
+        "run",
+        "--release",
+        "--package",
+        "lodestar-bench",
+        "--",
+        "all",
+    ]))
+}
+
+fn build_release() -> Result<(), Failure> {
+    shell::run(&mut cargo(&[
+        "build",
+        "--release",
+        "--package",
+        "lodestar-cli",
+    ]))
+}
+
+fn nextest_is_there() -> bool {
+    shell::succeeds(&mut cargo(&["nextest", "--version"]))
+}
+
+/// Tests drive the release binary, and none of them may skip.
+fn with_everything(command: &mut Command) -> Result<&mut Command, Failure> {
+    let binary = shell::release_binary()
+        .map_err(|e| shell::because(format!("cannot find the release binary: {e}")))?;
+    Ok(command
+        .env("LODESTAR_REQUIRE_ALL", "1")
+        .env("LODESTAR_BIN", binary))
+}
+
+/// Runs tests and adds up what their runner says of them. A runner that fails without saying that
+/// a test did, as when something does not compile, counts as one failure.
+fn count(runner: Runner, args: &[&str]) -> Result<Tally, Failure> {
+    let sum = Mutex::new(Tally::default());
+    let mut command = cargo(args);
+    let status = shell::watch(with_everything(&mut command)?, |line| {
+        if let Some(tally) = Tally::of_line(runner, line)
+            && let Ok(mut sum) = sum.lock()
+        {
+            *sum += tally;
+        }
+    })?;
+    let mut sum = sum
+        .into_inner()
+        .unwrap_or_else(|broken| broken.into_inner());
+    if !status.success() && sum.failed == 0 {
+        eprintln!("xtask: `cargo {}` failed ({status})", args.join(" "));
+        sum.failed = 1;
+    }
+    Ok(sum)
+}
