@@ -207,3 +207,6 @@ impl<'de> Deserialize<'de> for KeyId {
         Self::parse(&String::deserialize(deserializer)?).map_err(de::Error::custom)
     }
 }
+
+#[cfg(test)]
+mod tests;
