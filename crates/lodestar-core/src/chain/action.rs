@@ -117,6 +117,8 @@ mod tests {
         );
         assert_eq!(before(ActionState::Arbitrated), [ActionState::Proposed]);
         assert_eq!(before(ActionState::Proposed), []);
+        assert!(!before(ActionState::Rejected).contains(&ActionState::Cleared));
+        assert!(!before(ActionState::Halted).contains(&ActionState::Executing));
     }
 
     #[test]
