@@ -109,13 +109,34 @@ pub fn sha256(data: &[u8]) -> Digest {
     Digest(Sha256::digest(data).into())
 }
 
+/// SHA-256 over bytes that arrive piece by piece.
+#[derive(Debug, Clone, Default)]
+pub struct Hasher(Sha256);
+
+impl Hasher {
+    /// Nothing hashed yet.
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// Takes the next piece.
+    pub fn update(&mut self, piece: &[u8]) {
+        self.0.update(piece);
+    }
+
+    /// The digest of all pieces.
+    pub fn finish(self) -> Digest {
+        Digest(self.0.finalize().into())
+    }
+}
+
 /// SHA-256 of the parts, one after another, without copying them together.
 pub fn sha256_parts(parts: &[&[u8]]) -> Digest {
-    let mut hasher = Sha256::new();
+    let mut hasher = Hasher::new();
     for part in parts {
         hasher.update(part);
     }
-    Digest(hasher.finalize().into())
+    hasher.finish()
 }
 
 /// The RFC 6962 hash of a leaf: SHA-256(0x00 ‖ data).

@@ -191,9 +191,9 @@ impl<'w, 'o> Serializer for &'w mut Writer<'o> {
     }
 
     fn serialize_struct(self, name: &'static str, _len: usize) -> Result<Object<'w, 'o>> {
-        // serde_json's raw values come as a struct of this name. Their text need not be canonical,
-        // and taking them for an object would be worse.
-        if name == "$serde_json::private::RawValue" {
+        // serde_json passes raw JSON text and numbers of arbitrary precision as structs of such
+        // names. Their text need not be canonical, and taking them for objects would be worse.
+        if name.starts_with("$serde_json::private::") {
             return Err(CanonicalError::custom("parse raw JSON text first"));
         }
         Object::open(self)
