@@ -243,11 +243,7 @@ pub enum BlobError {
 }
 
 /// Reads a blob through both hash checks, giving the raw bytes to `sink` piece by piece.
-pub(crate) fn check(
-    dir: &Path,
-    blob: &BlobRef,
-    sink: impl FnMut(&[u8]),
-) -> Result<(), BlobError> {
+pub(crate) fn check(dir: &Path, blob: &BlobRef, sink: impl FnMut(&[u8])) -> Result<(), BlobError> {
     let file = match File::open(dir.join(blob.sha256.to_string())) {
         Err(e) if e.kind() == io::ErrorKind::NotFound => return Err(BlobError::Missing),
         file => file?,

@@ -346,11 +346,7 @@ impl<'a> LockedLedger<'a> {
             ledger,
             _lock: lock,
         };
-        let len = this
-            .file
-            .metadata()
-            .map_err(LedgerError::io(&path))?
-            .len();
+        let len = this.file.metadata().map_err(LedgerError::io(&path))?.len();
         let proven = this.ledger.head.as_ref().map_or(0, |(c, _)| c.size);
         // An append is one record and then the checkpoint over it; only the last can be cut short.
         let interrupted = this.ledger.size() <= proven + 1;
@@ -379,14 +375,14 @@ impl<'a> LockedLedger<'a> {
             source: e,
         };
         let trust = Trust::only(self.key.public());
-        let covered = recover::covered_prefix(self.log, proven, Ledger::genesis(self.log))
-            .map_err(io)?;
+        let covered =
+            recover::covered_prefix(self.log, proven, Ledger::genesis(self.log)).map_err(io)?;
         let head_root = self.ledger.head.as_ref().map(|(c, _)| c.root);
         let whole = covered.tree.size() == proven
             && head_root.is_none_or(|root| covered.tree.root() == root);
-        let checkpoint_broken = found
-            .iter()
-            .any(|p| p.file == LEDGER_CHECKPOINT || matches!(p.kind, ProblemKind::LedgerTail { .. }));
+        let checkpoint_broken = found.iter().any(|p| {
+            p.file == LEDGER_CHECKPOINT || matches!(p.kind, ProblemKind::LedgerTail { .. })
+        });
         if !whole || checkpoint_broken {
             let problem = found.into_iter().next().unwrap_or(Problem {
                 file: LEDGER.to_owned(),

@@ -39,7 +39,9 @@ pub use ledger::{
     AnchoredRecord, ClosingRecord, FORMAT, LEDGER_NAME, Ledger, LedgerState, OpeningRecord,
     ReopeningRecord, SessionFacts,
 };
-pub use line::{Body, Line, LineError, MAX_LINE_BYTES, MAX_PARENTS, MAX_PAYLOAD_BYTES, Part, SALT_BYTES};
+pub use line::{
+    Body, Line, LineError, MAX_LINE_BYTES, MAX_PARENTS, MAX_PAYLOAD_BYTES, Part, SALT_BYTES,
+};
 pub use problem::{Commitment, Problem, ProblemKind};
 pub use prove::{
     Consistency, Disclosure, Extends, Inclusion, MAX_PROOF_BYTES, Proof, ProveError, Proven,

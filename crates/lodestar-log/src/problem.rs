@@ -52,9 +52,13 @@ impl Serialize for Problem {
 pub enum ProblemKind {
     #[error("{0}")]
     Line(#[from] LineError),
-    #[error("event {expected} was expected here, found {found}: events are missing, repeated or out of order")]
+    #[error(
+        "event {expected} was expected here, found {found}: events are missing, repeated or out of order"
+    )]
     WrongSeq { expected: u64, found: u64 },
-    #[error("`prev` is not the hash of the event before: this event or the one before was changed, or events were removed, inserted or moved")]
+    #[error(
+        "`prev` is not the hash of the event before: this event or the one before was changed, or events were removed, inserted or moved"
+    )]
     BrokenChain,
     #[error("`prev` is not the hash of the session's opening record in the ledger")]
     WrongOpening,
@@ -78,21 +82,31 @@ pub enum ProblemKind {
     BlobMissing { name: Digest },
     #[error("blob `{name}` is damaged: {reason}")]
     BlobDamaged { name: Digest, reason: String },
-    #[error("there is no checkpoint: the session never finished opening, or the checkpoint was deleted")]
+    #[error(
+        "there is no checkpoint: the session never finished opening, or the checkpoint was deleted"
+    )]
     CheckpointMissing,
     #[error("the checkpoint does not verify: {reason}")]
     CheckpointInvalid { reason: String },
-    #[error("{by} commits to {size} events, but only {found} are here: the log was truncated or rolled back")]
+    #[error(
+        "{by} commits to {size} events, but only {found} are here: the log was truncated or rolled back"
+    )]
     Truncated {
         by: Commitment,
         size: u64,
         found: u64,
     },
-    #[error("the events up to {size} do not have the root that {by} commits to: they were rewritten")]
+    #[error(
+        "the events up to {size} do not have the root that {by} commits to: they were rewritten"
+    )]
     Rewritten { by: Commitment, size: u64 },
-    #[error("the ledger says the session was closed with {closed} events, but {found} are here: events were added after closing")]
+    #[error(
+        "the ledger says the session was closed with {closed} events, but {found} are here: events were added after closing"
+    )]
     GrownAfterClosing { closed: u64, found: u64 },
-    #[error("the checkpoint (size {checkpoint}) is not the closing checkpoint in the ledger (size {closing})")]
+    #[error(
+        "the checkpoint (size {checkpoint}) is not the closing checkpoint in the ledger (size {closing})"
+    )]
     NotTheClosingCheckpoint { checkpoint: u64, closing: u64 },
     #[error("the ledger says the session is open, but its last event closes it")]
     ClosedWithoutLedger,
@@ -108,9 +122,13 @@ pub enum ProblemKind {
     RedactedBlobPresent { redaction: u64, name: Digest },
     #[error("the part that was cut off in a recovery is missing or changed: {reason}")]
     RecoveredPartChanged { reason: String },
-    #[error("session `{session}` stands in the ledger (#{opened}), but its directory is gone: it was deleted")]
+    #[error(
+        "session `{session}` stands in the ledger (#{opened}), but its directory is gone: it was deleted"
+    )]
     SessionMissing { session: String, opened: u64 },
-    #[error("session `{session}` has a directory, but the ledger does not know it: it was added, or the ledger was rolled back")]
+    #[error(
+        "session `{session}` has a directory, but the ledger does not know it: it was added, or the ledger was rolled back"
+    )]
     UnknownSession { session: String },
     #[error("there are sessions, but no ledger: it was deleted")]
     LedgerMissing,
@@ -118,11 +136,17 @@ pub enum ProblemKind {
     OpenedTwice { session: String },
     #[error("the ledger names session `{session}`, which was never opened")]
     NeverOpened { session: String },
-    #[error("{count} records stand behind the ledger's checkpoint: an append was interrupted, or records were inserted")]
+    #[error(
+        "{count} records stand behind the ledger's checkpoint: an append was interrupted, or records were inserted"
+    )]
     LedgerTail { count: u64 },
-    #[error("the witnessed head has {size} records, the ledger only {found}: the project's log was rolled back")]
+    #[error(
+        "the witnessed head has {size} records, the ledger only {found}: the project's log was rolled back"
+    )]
     RolledBack { size: u64, found: u64 },
-    #[error("the ledger's first {size} records are not the ones that were witnessed: the project's log was rewritten")]
+    #[error(
+        "the ledger's first {size} records are not the ones that were witnessed: the project's log was rewritten"
+    )]
     NotWhatWasWitnessed { size: u64 },
     #[error("the witnessed head does not verify: {reason}")]
     BadWitnessedHead { reason: String },

@@ -92,7 +92,9 @@ pub enum ProveError {
         size: u64,
     },
     /// The events do not lead to the checkpoint.
-    #[error("the events do not have the root that the checkpoint commits to; run `lodestar log verify`")]
+    #[error(
+        "the events do not have the root that the checkpoint commits to; run `lodestar log verify`"
+    )]
     Tampered,
     /// The numbers or hashes of a proof do not work out.
     #[error("the proof does not hold: {0}")]
@@ -237,11 +239,7 @@ fn whole_line(line: &Line<'_>, payload: &[u8], salt: &[u8]) -> ProvenEvent {
 }
 
 /// Proves that the session's first `since` events are still its beginning.
-pub fn prove_consistency(
-    dir: &SessionDir,
-    since: u64,
-    trust: &Trust,
-) -> Result<Proof, ProveError> {
+pub fn prove_consistency(dir: &SessionDir, since: u64, trust: &Trust) -> Result<Proof, ProveError> {
     let (checkpoint, note) = own_checkpoint(dir, trust)?;
     if since > checkpoint.size {
         return Err(ProveError::NotProven {

@@ -86,7 +86,15 @@ pub(crate) fn valid_prefix(
 pub(crate) fn covered_prefix(log: &ProjectLog, size: u64, genesis: Digest) -> io::Result<Tip> {
     let file = File::open(log.ledger_path())?;
     let names = (log.project().as_str(), LEDGER_NAME);
-    Ok(valid_prefix(&file, crate::layout::LEDGER, names, genesis, Vec::new(), size)?.tip)
+    Ok(valid_prefix(
+        &file,
+        crate::layout::LEDGER,
+        names,
+        genesis,
+        Vec::new(),
+        size,
+    )?
+    .tip)
 }
 
 /// Moves everything from `end` on into `dir/<stem>-<end>` and cuts the file there. `None` where

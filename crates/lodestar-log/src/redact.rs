@@ -392,7 +392,9 @@ impl<'a> Work<'a> {
         );
         tree.push(leaf);
         new.write_all(&line)?;
-        new.into_inner().map_err(io::IntoInnerError::into_error)?.sync_all()?;
+        new.into_inner()
+            .map_err(io::IntoInnerError::into_error)?
+            .sync_all()?;
         fs::rename(&temporary, &old_path)?;
         disk::sync_dir(self.dir.dir())?;
         // The old file has no name any more; its bytes are overwritten before its blocks are free.

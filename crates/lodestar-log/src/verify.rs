@@ -12,7 +12,7 @@ use lodestar_core::name::{ProjectId, SessionId};
 use serde::Serialize;
 
 pub use self::project::{VerifyOptions, verify_project};
-pub use self::session::verify_session;
+pub use self::session::{is_live, verify_session};
 use crate::problem::Problem;
 
 /// What came of checking one session.
@@ -70,9 +70,13 @@ impl std::fmt::Display for SessionState {
 pub enum Remark {
     #[error("the last {events} events are not yet under a checkpoint: unproven")]
     UnprovenTail { events: u64 },
-    #[error("the last {bytes} bytes are a torn line; they are set aside when the session is reopened")]
+    #[error(
+        "the last {bytes} bytes are a torn line; they are set aside when the session is reopened"
+    )]
     TornTail { bytes: u64 },
-    #[error("the session's last event closes it, but the ledger has no closing record: the close was interrupted")]
+    #[error(
+        "the session's last event closes it, but the ledger has no closing record: the close was interrupted"
+    )]
     CloseInterrupted,
     #[error("{events} payloads are redacted by #{redaction}, signed by `{operator}`: {reason}")]
     Redacted {
@@ -85,7 +89,9 @@ pub enum Remark {
     Recovered { seq: u64, bytes: u64, kept: String },
     #[error("the checkpoint carries a signature of `{name}`, whose key is not known here")]
     UnknownSignature { name: String },
-    #[error("a session directory `{name}` was made, but nothing was written: a start was interrupted")]
+    #[error(
+        "a session directory `{name}` was made, but nothing was written: a start was interrupted"
+    )]
     NotStarted { name: String },
     #[error("ledger record #{seq}: head of {size} records co-signed by {names}")]
     Witnessed { seq: u64, size: u64, names: String },

@@ -100,7 +100,12 @@ fn check_head(log: &ProjectLog, ledger: &Ledger, no_sessions: bool, problems: &m
     }
     match ledger.head() {
         None if !log.ledger_checkpoint_path().exists() => {
-            problems.add(LEDGER_CHECKPOINT, None, None, ProblemKind::CheckpointMissing);
+            problems.add(
+                LEDGER_CHECKPOINT,
+                None,
+                None,
+                ProblemKind::CheckpointMissing,
+            );
         }
         Some((head, _)) if head.size < ledger.size() => problems.add(
             LEDGER,

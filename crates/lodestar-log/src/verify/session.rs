@@ -151,11 +151,10 @@ impl<'a> Check<'a> {
     fn check_witnesses(&mut self, note: &Note) {
         let origin = self.dir.origin();
         for signature in note.signatures().iter().filter(|s| s.name != origin) {
-            let key = self
-                .trust
-                .witnesses
-                .iter()
-                .find(|key| key.name() == signature.name && key.key_hash() == signature.key_hash);
+            let key =
+                self.trust.witnesses.iter().find(|key| {
+                    key.name() == signature.name && key.key_hash() == signature.key_hash
+                });
             match key.map(|key| key.verify(note)) {
                 Some(Ok(_)) => {}
                 Some(Err(error)) => self.problems.add(
@@ -235,7 +234,10 @@ impl<'a> Check<'a> {
                 },
             );
         }
-        match (kind.and_then(|k| EventType::parse(k.as_bytes())), &link.record) {
+        match (
+            kind.and_then(|k| EventType::parse(k.as_bytes())),
+            &link.record,
+        ) {
             (Some(EventType::SESSION_CLOSED), _) => self.closed = true,
             (Some(EventType::LOG_REDACTED), Some(record)) => {
                 let found = self.take_redaction(link.seq, link.time, record);
@@ -369,8 +371,8 @@ impl<'a> Check<'a> {
     }
 }
 
-/// Whether some process holds the session's lock.
-pub(crate) fn is_live(dir: &SessionDir) -> io::Result<bool> {
+/// Whether some process is writing the session.
+pub fn is_live(dir: &SessionDir) -> io::Result<bool> {
     match File::open(dir.dir())?.try_lock_shared() {
         Ok(()) => Ok(false),
         Err(TryLockError::WouldBlock) => Ok(true),

@@ -319,7 +319,8 @@ impl Shared {
             let size = state.tip.tree.size();
             let sign = state.wanted_proven > state.proven
                 || size - state.proven >= CHECKPOINT_EVENTS
-                || (size > state.proven && (ending || last_checkpoint.elapsed() >= CHECKPOINT_AFTER));
+                || (size > state.proven
+                    && (ending || last_checkpoint.elapsed() >= CHECKPOINT_AFTER));
             let needs_sync = state.durable < size;
             let root = sign.then(|| state.tip.tree.root());
             drop(state);

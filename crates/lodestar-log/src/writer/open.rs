@@ -74,7 +74,11 @@ impl LogWriter {
         }
         let lock = lock_session(&dir)?;
         let mut ledger = LockedLedger::open(log, &options.key, &options.clock)?;
-        let facts = ledger.ledger.session(session).ok_or_else(not_found)?.clone();
+        let facts = ledger
+            .ledger
+            .session(session)
+            .ok_or_else(not_found)?
+            .clone();
         let path = dir.events_path();
         let events = disk::open_append(&path).map_err(OpenError::io(&path))?;
         let proven = Self::read_own_checkpoint(&dir, options)?;

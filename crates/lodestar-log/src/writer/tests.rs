@@ -88,12 +88,19 @@ fn a_write_error_stops_the_log_and_keeps_what_was_acknowledged() {
     let writer = failing_writer(folder.path(), 5, u64::MAX);
     let (acknowledged, error) = run_until_failure(&writer);
     assert!((1..=5).contains(&acknowledged));
-    assert!(error.contains("cannot write `") && error.contains("Input/output error"), "{error}");
+    assert!(
+        error.contains("cannot write `") && error.contains("Input/output error"),
+        "{error}"
+    );
     // Every later call says the same, at once.
     assert_eq!(run_until_failure(&writer).0, 0);
     let path = writer.dir().events_path();
     drop(writer);
-    let whole_lines = std::fs::read(path).unwrap().iter().filter(|b| **b == b'\n').count();
+    let whole_lines = std::fs::read(path)
+        .unwrap()
+        .iter()
+        .filter(|b| **b == b'\n')
+        .count();
     assert!(whole_lines as u64 >= acknowledged);
 }
 

@@ -27,8 +27,13 @@ fn a_cosigned_head_is_recorded_and_verified_with_the_ledger() {
     let key = NoteKey::cosignature(WITNESS, &witness.public()).unwrap();
     let head = cosigned(&world, &witness);
     world.closed("s2", 5);
-    let names =
-        record_anchor(&world.log(), &head, std::slice::from_ref(&key), &world.options()).unwrap();
+    let names = record_anchor(
+        &world.log(),
+        &head,
+        std::slice::from_ref(&key),
+        &world.options(),
+    )
+    .unwrap();
     assert_eq!(names, [WITNESS]);
     let trust = Trust {
         witnesses: vec![key],
@@ -45,7 +50,10 @@ fn a_cosigned_head_is_recorded_and_verified_with_the_ledger() {
         }]
     );
     // Who does not know the witness is told so.
-    assert!(matches!(&world.verify().remarks[..], [Remark::UnknownWitness { seq: 4, .. }]));
+    assert!(matches!(
+        &world.verify().remarks[..],
+        [Remark::UnknownWitness { seq: 4, .. }]
+    ));
 }
 
 #[test]
@@ -55,7 +63,12 @@ fn a_head_that_is_foreign_unsigned_or_of_another_history_is_refused() {
     let witness = SecretKey::from_seed([3; 32]);
     let key = NoteKey::cosignature(WITNESS, &witness.public()).unwrap();
     let record = |head: &[u8]| {
-        record_anchor(&world.log(), head, std::slice::from_ref(&key), &world.options())
+        record_anchor(
+            &world.log(),
+            head,
+            std::slice::from_ref(&key),
+            &world.options(),
+        )
     };
     let plain = fs::read(world.log().ledger_checkpoint_path()).unwrap();
     assert!(matches!(record(&plain), Err(AnchorError::NotWitnessed(_))));
@@ -65,7 +78,10 @@ fn a_head_that_is_foreign_unsigned_or_of_another_history_is_refused() {
     let elsewhere = World::fast();
     elsewhere.closed("s1", 5);
     let other = cosigned(&elsewhere, &witness);
-    assert!(matches!(record(&other), Err(AnchorError::OtherHistory { size: 2 })));
+    assert!(matches!(
+        record(&other),
+        Err(AnchorError::OtherHistory { size: 2 })
+    ));
     let before = world.verify().ledger_records;
     assert_eq!(before, 2, "nothing was recorded");
 }

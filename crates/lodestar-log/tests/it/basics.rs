@@ -62,7 +62,10 @@ fn a_live_session_can_be_verified_and_followed() {
     let report = world.verify();
     assert!(report.is_intact(), "{report:#?}");
     assert_eq!(report.sessions[0].state, SessionState::Live);
-    assert_eq!(report.sessions[0].remarks, [Remark::UnprovenTail { events: 2 }]);
+    assert_eq!(
+        report.sessions[0].remarks,
+        [Remark::UnprovenTail { events: 2 }]
+    );
     append(&writer, 3).wait(Barrier::Checkpoint).unwrap();
     let report = world.verify();
     assert_eq!(report.sessions[0].proven, 4);
@@ -94,7 +97,10 @@ fn dropping_the_writer_leaves_the_session_open_and_everything_on_disk() {
     let report = world.verify();
     assert!(report.is_intact(), "{report:#?}");
     assert_eq!(report.sessions[0].state, SessionState::Open);
-    assert_eq!((report.sessions[0].events, report.sessions[0].proven), (2, 2));
+    assert_eq!(
+        (report.sessions[0].events, report.sessions[0].proven),
+        (2, 2)
+    );
 }
 
 #[test]
@@ -143,7 +149,9 @@ fn the_writer_refuses_what_it_must_not_write() {
     let world = World::new();
     let writer = world.create("s1");
     let refuse = |kind, parents: &[u64], payload: Value| {
-        writer.append(kind, &actor(), parents, &payload).unwrap_err()
+        writer
+            .append(kind, &actor(), parents, &payload)
+            .unwrap_err()
     };
     for own in [
         EventType::LOG_RECOVERED,
@@ -152,14 +160,32 @@ fn the_writer_refuses_what_it_must_not_write() {
         EventType::SESSION_OPENED,
         EventType::SESSION_CLOSED,
     ] {
-        assert!(matches!(refuse(own, &[], json!({})), AppendError::OwnType { .. }));
+        assert!(matches!(
+            refuse(own, &[], json!({})),
+            AppendError::OwnType { .. }
+        ));
     }
     let note = EventType::AGENT_NOTE;
-    assert!(matches!(refuse(note, &[], json!([1])), AppendError::NotAnObject));
-    assert!(matches!(refuse(note, &[], json!("x")), AppendError::NotAnObject));
-    assert!(matches!(refuse(note, &[], json!({"blobs": 1})), AppendError::ReservedKey));
-    assert!(matches!(refuse(note, &[1], json!({})), AppendError::BadParents));
-    assert!(matches!(refuse(note, &[0, 0], json!({})), AppendError::BadParents));
+    assert!(matches!(
+        refuse(note, &[], json!([1])),
+        AppendError::NotAnObject
+    ));
+    assert!(matches!(
+        refuse(note, &[], json!("x")),
+        AppendError::NotAnObject
+    ));
+    assert!(matches!(
+        refuse(note, &[], json!({"blobs": 1})),
+        AppendError::ReservedKey
+    ));
+    assert!(matches!(
+        refuse(note, &[1], json!({})),
+        AppendError::BadParents
+    ));
+    assert!(matches!(
+        refuse(note, &[0, 0], json!({})),
+        AppendError::BadParents
+    ));
     assert!(matches!(
         refuse(note, &[], json!({"n": 1u64 << 60})),
         AppendError::Payload(_)
@@ -194,15 +220,36 @@ fn times_never_run_backwards_when_the_clock_does() {
 #[test]
 fn names_that_are_no_path_components_never_get_that_far() {
     for bad in [
-        "", "../x", "..", ".", "a..b", "a/b", "a\0b", "a\nb", "-a", "_ledger", "ledger.ndjson",
-        "ledger.checkpoint", "é", " a", "a ", "~", "a\\b", "a:b",
+        "",
+        "../x",
+        "..",
+        ".",
+        "a..b",
+        "a/b",
+        "a\0b",
+        "a\nb",
+        "-a",
+        "_ledger",
+        "ledger.ndjson",
+        "ledger.checkpoint",
+        "é",
+        " a",
+        "a ",
+        "~",
+        "a\\b",
+        "a:b",
     ] {
         assert!(SessionId::new(bad).is_err(), "{bad:?}");
         assert!(ProjectId::new(bad).is_err(), "{bad:?}");
     }
     assert!(SessionId::new("a".repeat(128)).is_ok());
-    let error = SessionId::new("\u{1b}[31m\n".repeat(100_000)).unwrap_err().to_string();
-    assert!(error.len() < 400 && !error.contains('\u{1b}') && !error.contains('\n'), "{error}");
+    let error = SessionId::new("\u{1b}[31m\n".repeat(100_000))
+        .unwrap_err()
+        .to_string();
+    assert!(
+        error.len() < 400 && !error.contains('\u{1b}') && !error.contains('\n'),
+        "{error}"
+    );
     assert!(ActorId::new("../x").is_err());
 }
 
@@ -213,10 +260,22 @@ fn opening_says_what_is_in_the_way() {
     assert!(matches!(open("s1"), Err(OpenError::NotFound { .. })));
     let writer = world.create("s1");
     assert!(matches!(open("s1"), Err(OpenError::Busy { .. })));
-    let again = LogWriter::create(&world.log(), &id("s1"), &actor(), &json!({}), &world.options());
+    let again = LogWriter::create(
+        &world.log(),
+        &id("s1"),
+        &actor(),
+        &json!({}),
+        &world.options(),
+    );
     assert!(matches!(again, Err(OpenError::Busy { .. })));
     close(&writer);
     drop(writer);
-    let again = LogWriter::create(&world.log(), &id("s1"), &actor(), &json!({}), &world.options());
+    let again = LogWriter::create(
+        &world.log(),
+        &id("s1"),
+        &actor(),
+        &json!({}),
+        &world.options(),
+    );
     assert!(matches!(again, Err(OpenError::Exists { .. })));
 }

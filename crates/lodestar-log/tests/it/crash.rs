@@ -108,7 +108,10 @@ fn run_and_kill(job: &str, folder: &Path, after: Duration) -> Vec<String> {
     let mut line = String::new();
     while !line.ends_with("open\n") {
         line.clear();
-        assert!(out.read_line(&mut line).unwrap() > 0, "the child never opened its session");
+        assert!(
+            out.read_line(&mut line).unwrap() > 0,
+            "the child never opened its session"
+        );
     }
     std::thread::sleep(after);
     child.kill().unwrap(); // SIGKILL
@@ -116,16 +119,24 @@ fn run_and_kill(job: &str, folder: &Path, after: Duration) -> Vec<String> {
     out.lines().map_while(Result::ok).collect()
 }
 
+fn any_world(round: u32) -> World {
+    match round % 2 {
+        0 => World::new(),
+        _ => World::fast(),
+    }
+}
+
 #[test]
 fn matrix_kill_9_under_load_loses_nothing_acknowledged() {
     let rounds = if full_matrix() { 1000 } else { 40 };
     let mut dice = Dice::new(9);
-    let (mut acknowledged, mut recovered) = (0u64, 0u64);
+    let mut acknowledged = 0u64;
     let mut world = World::new();
     for round in 0..rounds {
-        // A session grows over ten kills, then a new project begins.
+        // A session grows over ten kills, then a new project begins: on a disk, where syncs are
+        // slow, and in memory, where much more is under way when the kill comes.
         if round % 10 == 0 {
-            world = World::new();
+            world = any_world(round / 10);
         }
         let after = Duration::from_micros(dice.roll(25_000));
         let said = run_and_kill("load s1", world.folder(), after);
@@ -139,20 +150,18 @@ fn matrix_kill_9_under_load_loses_nothing_acknowledged() {
             .unwrap_or_else(|e| panic!("round {round}: {e}"));
         let (events, _) = writer.head();
         if let Some(last) = last {
-            assert!(events > last, "round {round}: #{last} was acknowledged, {events} are left");
+            assert!(
+                events > last,
+                "round {round}: #{last} was acknowledged, {events} are left"
+            );
         }
         let next = append(&writer, 1);
         assert_eq!(next.seq(), events, "the next event continues the chain");
         drop(writer);
         let report = world.verify();
         assert!(report.is_intact(), "round {round}: {report:#?}");
-        recovered += report.sessions[0]
-            .remarks
-            .iter()
-            .filter(|r| matches!(r, Remark::Recovered { .. }))
-            .count() as u64;
     }
-    println!("kill -9: {rounds} kills, {acknowledged} events acknowledged durable, 0 lost, torn tails still listed at the end of rounds: {recovered}");
+    println!("kill -9: {rounds} kills, {acknowledged} events acknowledged durable, 0 lost");
 }
 
 #[test]
@@ -161,7 +170,7 @@ fn matrix_kill_9_between_sessions_leaves_a_whole_ledger() {
     let mut dice = Dice::new(10);
     let mut closed = 0;
     for round in 0..rounds {
-        let world = World::new();
+        let world = any_world(round);
         let after = Duration::from_micros(dice.roll(30_000));
         let said = run_and_kill("sessions s 1000", world.folder(), after);
         // Whoever comes next heals what the kill left, by going on with the same names.
@@ -172,12 +181,18 @@ fn matrix_kill_9_between_sessions_leaves_a_whole_ledger() {
         let report = world.verify();
         assert!(report.is_intact(), "round {round}: {report:#?}");
         for session in said.iter().filter_map(|line| line.strip_prefix("closed ")) {
-            let found = report.sessions.iter().find(|s| s.session.as_str() == session).unwrap();
+            let found = report
+                .sessions
+                .iter()
+                .find(|s| s.session.as_str() == session)
+                .unwrap();
             assert_eq!(found.state, SessionState::Closed, "{session}");
             closed += 1;
         }
     }
-    println!("kill -9 between sessions: {rounds} kills, {closed} closed sessions, all still closed");
+    println!(
+        "kill -9 between sessions: {rounds} kills, {closed} closed sessions, all still closed"
+    );
 }
 
 #[test]
@@ -194,25 +209,48 @@ fn matrix_torn_tails_of_every_length_are_recovered() {
     let events = live.log().session(&id("s1")).events_path();
     let whole = fs::read(&events).unwrap();
     let starts: Vec<usize> = std::iter::once(0)
-        .chain(whole.iter().enumerate().filter(|(_, b)| **b == b'\n').map(|(i, _)| i + 1))
+        .chain(
+            whole
+                .iter()
+                .enumerate()
+                .filter(|(_, b)| **b == b'\n')
+                .map(|(i, _)| i + 1),
+        )
         .collect();
     let torn_from = starts[7];
     let mut tried = 0;
     for len in torn_from..=whole.len() {
         let world = live.copy();
         let path = world.log().session(&id("s1")).events_path();
-        fs::OpenOptions::new().write(true).open(&path).unwrap().set_len(len as u64).unwrap();
+        fs::OpenOptions::new()
+            .write(true)
+            .open(&path)
+            .unwrap()
+            .set_len(len as u64)
+            .unwrap();
         let writer = LogWriter::reopen(&world.log(), &id("s1"), &world.options()).unwrap();
-        let kept = if len == whole.len() { 9 } else if len >= starts[8] { 8 } else { 7 };
+        let kept = if len == whole.len() {
+            9
+        } else if len >= starts[8] {
+            8
+        } else {
+            7
+        };
         let torn = !starts.contains(&len);
-        assert_eq!(writer.head().0, kept + u64::from(torn), "cut to {len} bytes");
+        assert_eq!(
+            writer.head().0,
+            kept + u64::from(torn),
+            "cut to {len} bytes"
+        );
         append(&writer, 1);
         close(&writer);
         drop(writer);
         let report = world.verify();
         assert!(report.is_intact(), "cut to {len} bytes: {report:#?}");
         let remarks = &report.sessions[0].remarks;
-        let recovered = remarks.iter().any(|r| matches!(r, Remark::Recovered { .. }));
+        let recovered = remarks
+            .iter()
+            .any(|r| matches!(r, Remark::Recovered { .. }));
         assert_eq!(recovered, torn, "cut to {len} bytes: {remarks:?}");
         tried += 1;
     }
@@ -235,7 +273,12 @@ fn what_a_recovery_cut_off_is_kept_and_watched_over() {
         .unwrap();
     let report = world.verify();
     assert!(report.is_intact());
-    assert_eq!(report.sessions[0].remarks, [Remark::TornTail { bytes: torn.len() as u64 }]);
+    assert_eq!(
+        report.sessions[0].remarks,
+        [Remark::TornTail {
+            bytes: torn.len() as u64
+        }]
+    );
     drop(LogWriter::reopen(&world.log(), &id("s1"), &world.options()).unwrap());
     let kept = crate::support::files_below(&dir.recovered_dir());
     assert_eq!(fs::read(&kept[0]).unwrap(), torn);

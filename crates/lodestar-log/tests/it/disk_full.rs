@@ -63,7 +63,10 @@ fn a_full_disk_stops_the_log_with_a_clear_error_and_loses_nothing() {
         assert!(acknowledged < 10_000, "the disk never filled up");
     };
     assert!(error.contains("No space left on device"), "{error}");
-    assert!(error.contains("events.ndjson") && error.contains("nothing further is accepted"), "{error}");
+    assert!(
+        error.contains("events.ndjson") && error.contains("nothing further is accepted"),
+        "{error}"
+    );
     // It has stopped for good.
     let again = writer.append(EventType::AGENT_NOTE, &actor(), &[], &json!({}));
     assert!(matches!(again, Err(AppendError::Stopped(_))));
@@ -99,7 +102,10 @@ fn a_full_disk_refuses_a_blob_and_the_session_goes_on() {
     let refused = writer.append(kind, &actor(), &[], &json!({ "content": noise }));
     let error = refused.unwrap_err();
     assert!(matches!(error, AppendError::Blob(_)), "{error}");
-    assert!(error.to_string().contains("No space left on device"), "{error}");
+    assert!(
+        error.to_string().contains("No space left on device"),
+        "{error}"
+    );
     append(&writer, 1).wait(Barrier::Disk).unwrap();
     drop(writer);
     let report = verify_folder(disk.path(), &world.trust(), None);

@@ -75,8 +75,14 @@ fn a_proof_with_another_key_log_or_event_does_not_hold() {
         let dir = world.log().session(&id(session));
         prove_inclusion(&dir, seq, Disclosure::Payload, &trust).unwrap()
     };
-    assert!(matches!(prove("s1", 3).check(&stranger), Err(ProveError::Checkpoint(_))));
-    assert!(matches!(prove("s1", 3).check(&Trust::default()), Err(ProveError::Checkpoint(_))));
+    assert!(matches!(
+        prove("s1", 3).check(&stranger),
+        Err(ProveError::Checkpoint(_))
+    ));
+    assert!(matches!(
+        prove("s1", 3).check(&Trust::default()),
+        Err(ProveError::Checkpoint(_))
+    ));
     // The event of one session under the checkpoint of another.
     let (Proof::Inclusion(one), Proof::Inclusion(other)) = (prove("s1", 3), prove("s2", 3)) else {
         panic!("an inclusion proof was asked for")
@@ -123,5 +129,8 @@ fn a_checkpoint_of_the_ledger_proves_nothing_about_a_session() {
     let codes: Vec<_> = report.all_problems().map(|p| p.kind.code()).collect();
     assert!(codes.contains(&"checkpoint_invalid"), "{report:#?}");
     let body = Note::parse(&note).unwrap();
-    assert_eq!(Checkpoint::parse_body(body.text()).unwrap().origin, "lodestar.log/notes/_ledger");
+    assert_eq!(
+        Checkpoint::parse_body(body.text()).unwrap().origin,
+        "lodestar.log/notes/_ledger"
+    );
 }

@@ -22,7 +22,10 @@ fn python_says_intact(world: &World) -> bool {
     match output.status.code() {
         Some(0) => true,
         Some(1) => {
-            assert!(!text.is_empty() || !errors.is_empty(), "it says what is wrong");
+            assert!(
+                !text.is_empty() || !errors.is_empty(),
+                "it says what is wrong"
+            );
             false
         }
         other => panic!("exit {other:?}: {text}{errors}"),

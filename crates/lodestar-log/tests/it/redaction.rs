@@ -83,20 +83,34 @@ fn redacting_keeps_chain_proofs_and_checkpoints_and_removes_the_content() {
     ));
     // A proof from before still holds, a new one can be made, and the old root is a prefix.
     before.check(&trust).unwrap();
-    prove_inclusion(&dir, 2, Disclosure::Payload, &trust).unwrap().check(&trust).unwrap();
-    let proven = prove_consistency(&dir, 6, &trust).unwrap().check(&trust).unwrap();
+    prove_inclusion(&dir, 2, Disclosure::Payload, &trust)
+        .unwrap()
+        .check(&trust)
+        .unwrap();
+    let proven = prove_consistency(&dir, 6, &trust)
+        .unwrap()
+        .check(&trust)
+        .unwrap();
     assert_eq!(proven.extends.unwrap().root, checkpoint_before);
     // The rest is still there.
     let events: Vec<_> = Reader::open(&dir).unwrap().map(Result::unwrap).collect();
     assert_eq!(events[2].inline().unwrap(), None);
-    assert!(events[4].whole(&dir).unwrap().unwrap()["content"].as_str().unwrap().starts_with("harmless"));
+    assert!(
+        events[4].whole(&dir).unwrap().unwrap()["content"]
+            .as_str()
+            .unwrap()
+            .starts_with("harmless")
+    );
 }
 
 #[test]
 fn a_second_redaction_and_a_reopened_session_go_on() {
     let world = world_with_a_secret();
     redact_events(&world, &[1]).unwrap();
-    assert!(matches!(redact_events(&world, &[1]), Err(RedactError::Already { seq: 1 })));
+    assert!(matches!(
+        redact_events(&world, &[1]),
+        Err(RedactError::Already { seq: 1 })
+    ));
     redact_events(&world, &[2]).unwrap();
     assert!(!secret_on_disk(&world));
     assert!(world.verify().is_intact());
@@ -152,14 +166,20 @@ fn a_tombstone_without_a_redaction_is_tampering() {
     fs::write(&path, forged).unwrap();
     let report = world.verify();
     let problem = report.all_problems().next().unwrap();
-    assert_eq!((problem.kind.code(), problem.seq), ("unanswered_tombstone", Some(1)));
+    assert_eq!(
+        (problem.kind.code(), problem.seq),
+        ("unanswered_tombstone", Some(1))
+    );
 }
 
 #[test]
 fn what_cannot_be_redacted_says_why_and_changes_nothing() {
     let world = world_with_a_secret();
     let before = fs::read(world.log().session(&id("s1")).events_path()).unwrap();
-    assert!(matches!(redact_events(&world, &[]), Err(RedactError::Nothing)));
+    assert!(matches!(
+        redact_events(&world, &[]),
+        Err(RedactError::Nothing)
+    ));
     assert!(matches!(
         redact_events(&world, &[99]),
         Err(RedactError::NoSuchEvent { seq: 99, events: 6 })
@@ -170,16 +190,25 @@ fn what_cannot_be_redacted_says_why_and_changes_nothing() {
         Err(RedactError::Open(OpenError::Busy { .. }))
     ));
     drop(writer);
-    assert_eq!(fs::read(world.log().session(&id("s1")).events_path()).unwrap(), before);
+    assert_eq!(
+        fs::read(world.log().session(&id("s1")).events_path()).unwrap(),
+        before
+    );
     redact_events(&world, &[1]).unwrap();
-    assert!(matches!(redact_events(&world, &[6]), Err(RedactError::Needed { seq: 6, .. })));
+    assert!(matches!(
+        redact_events(&world, &[6]),
+        Err(RedactError::Needed { seq: 6, .. })
+    ));
     // A session that does not verify is left as it is.
     let path = world.log().session(&id("s1")).events_path();
     let mut bytes = fs::read(&path).unwrap();
     let middle = bytes.len() / 2;
     bytes[middle] ^= 1;
     fs::write(&path, &bytes).unwrap();
-    assert!(matches!(redact_events(&world, &[2]), Err(RedactError::NotIntact { .. })));
+    assert!(matches!(
+        redact_events(&world, &[2]),
+        Err(RedactError::NotIntact { .. })
+    ));
 }
 
 /// The state a crash leaves between putting the new events in place and signing them.
