@@ -25,10 +25,7 @@ struct Entry {
     /// The position of the quote after the key.
     key_end: usize,
     end: usize,
-    /// The key's bytes as written sort like its UTF-16 code units.
-    plain: bool,
-    /// The key's first bytes as a number, which settles most comparisons of plain keys.
-    prefix: u64,
+    rank: Rank,
 }
 
 impl<'o> Writer<'o> {
@@ -96,9 +93,10 @@ impl<'o> Writer<'o> {
 
 #[inline]
 fn key_order(out: &[u8], a: &Entry, b: &Entry) -> Ordering {
-    if a.plain && b.plain {
-        a.prefix
-            .cmp(&b.prefix)
+    if a.rank.plain && b.rank.plain {
+        a.rank
+            .prefix
+            .cmp(&b.rank.prefix)
             .then_with(|| out[a.start + 1..a.key_end].cmp(&out[b.start + 1..b.key_end]))
     } else {
         let (a, b) = (key_text(out, a), key_text(out, b));
@@ -193,15 +191,13 @@ impl<'w, 'o> Object<'w, 'o> {
     }
 
     /// Notes the key that was written from `start` on, as a string.
-    fn end_key(&mut self, start: usize) -> Result<()> {
+    fn end_key(&mut self, start: usize, rank: Rank) -> Result<()> {
         let key_end = self.writer.out.len() - 1;
-        let key = &self.writer.out[start + 1..key_end];
         let entry = Entry {
             start,
             key_end,
             end: key_end,
-            plain: is_plain(key),
-            prefix: prefix(key),
+            rank,
         };
         if let Some(previous) = self.writer.entries[self.base..].last() {
             match key_order(self.writer.out, previous, &entry) {
@@ -230,7 +226,8 @@ impl<'w, 'o> Object<'w, 'o> {
             }
             _ => return Err(CanonicalError::KeyNotString),
         }
-        self.end_key(start)
+        let rank = Rank::of(&self.writer.out[start + 1..self.writer.out.len() - 1]);
+        self.end_key(start, rank)
     }
 
     pub(super) fn value<T: Serialize + ?Sized>(&mut self, value: &T) -> Result<()> {
@@ -248,7 +245,7 @@ impl<'w, 'o> Object<'w, 'o> {
     ) -> Result<()> {
         let start = self.begin_entry();
         self.writer.string(key);
-        self.end_key(start)?;
+        self.end_key(start, Rank::of(key.as_bytes()))?;
         self.value(value)
     }
 
@@ -265,23 +262,30 @@ impl<'w, 'o> Object<'w, 'o> {
     }
 }
 
-/// Whether a key sorts by its UTF-8 bytes as it does by its UTF-16 code units. That holds below
-/// U+E000: the surrogates that stand for U+10000 and above come before U+E000. Escapes change the
-/// bytes, so a key that has any is left to the slow comparison.
-fn is_plain(key: &[u8]) -> bool {
-    // Without an early way out the compiler looks at many bytes at once.
-    key.iter()
-        .fold(true, |plain, &byte| plain & (byte < 0xee) & (byte != b'\\'))
+/// What can be said of a key's place before looking at the other key.
+struct Rank {
+    /// Whether the key sorts by its UTF-8 bytes as it does by its UTF-16 code units, and is written
+    /// without escapes. The former holds below U+E000: the surrogates that stand for U+10000 and
+    /// above come before U+E000.
+    plain: bool,
+    /// The first bytes as a number, which settles most comparisons of plain keys. Shorter keys are
+    /// filled up with zeros, which no plain key contains: it would be an escape.
+    prefix: u64,
 }
 
-/// Shorter keys are filled up with zeros, which no plain key contains: it would be an escape.
-fn prefix(key: &[u8]) -> u64 {
-    if let Some(bytes) = key.first_chunk() {
-        return u64::from_be_bytes(*bytes);
+impl Rank {
+    fn of(key: &[u8]) -> Self {
+        // Without an early way out the compiler looks at many bytes at once.
+        let plain = key.iter().fold(true, |plain, &byte| {
+            plain & (0x20..0xee).contains(&byte) & (byte != b'"') & (byte != b'\\')
+        });
+        let prefix = match key.first_chunk() {
+            Some(bytes) => u64::from_be_bytes(*bytes),
+            // Not by way of a buffer: reading back what was just written piecemeal is slow.
+            None => (0..8).fold(0, |prefix, at| {
+                prefix << 8 | key.get(at).copied().map_or(0, u64::from)
+            }),
+        };
+        Self { plain, prefix }
     }
-    let mut bytes = [0; 8];
-    for (byte, &of_key) in bytes.iter_mut().zip(key) {
-        *byte = of_key;
-    }
-    u64::from_be_bytes(bytes)
 }
