@@ -4,6 +4,7 @@
 //! checkpoint, redactions, and what the ledger says of it. A project is its ledger, all of its
 //! sessions, and, where one is given, a head that a witness signed.
 
+mod blobs;
 mod project;
 mod session;
 

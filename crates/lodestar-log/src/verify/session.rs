@@ -1,10 +1,9 @@
 //! One session, in one pass.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::fs::{File, TryLockError};
 use std::io;
 use std::ops::ControlFlow;
-use std::sync::Mutex;
 
 use lodestar_core::digest::{Digest, Hasher};
 use lodestar_core::event::EventType;
@@ -13,13 +12,13 @@ use lodestar_core::note::{Checkpoint, Note};
 use lodestar_core::statement::Redaction;
 use lodestar_core::time::Timestamp;
 
+use super::blobs::BlobCheck;
 use super::{Progress, Remark, SessionReport, SessionState};
-use crate::blob::{self, BlobError};
 use crate::chain::{Anchor, Chain, Link, Record};
 use crate::disk;
 use crate::layout::{CHECKPOINT, EVENTS, MAX_CHECKPOINT_BYTES, SessionDir};
 use crate::ledger::{LedgerState, SessionFacts};
-use crate::line::{Line, LineError};
+use crate::line::LineError;
 use crate::problem::{Commitment, ProblemKind, Problems};
 use crate::recover::RecoveredRecord;
 use crate::redact::RedactedRecord;
@@ -198,7 +197,7 @@ impl<'a> Check<'a> {
                     }
                     Err(error) => chain.unreadable(entry.offset, error, &mut self.problems),
                 }
-                if chain.tip.tree.size() % PROGRESS_EVENTS == 0 {
+                if chain.tip.tree.size().is_multiple_of(PROGRESS_EVENTS) {
                     progress(Progress {
                         session: dir.session(),
                         done: end.min(total),
@@ -377,64 +376,6 @@ pub fn is_live(dir: &SessionDir) -> io::Result<bool> {
         Ok(()) => Ok(false),
         Err(TryLockError::WouldBlock) => Ok(true),
         Err(TryLockError::Error(e)) => Err(e),
-    }
-}
-
-/// Checks blobs on the worker threads, each blob once.
-struct BlobCheck<'a> {
-    dir: &'a SessionDir,
-    path: std::path::PathBuf,
-    seen: Mutex<BTreeSet<(Digest, Digest)>>,
-}
-
-impl<'a> BlobCheck<'a> {
-    fn new(dir: &'a SessionDir) -> Self {
-        Self {
-            dir,
-            path: dir.blobs_dir(),
-            seen: Mutex::new(BTreeSet::new()),
-        }
-    }
-
-    fn inspect(&self, line: &Line<'_>) -> Link {
-        let mut link = Link::new(
-            line,
-            self.dir.project().as_str(),
-            self.dir.session().as_str(),
-        );
-        if let Some(payload) = line.payload()
-            && blob::mentions_blobs(payload)
-            && link.is_sound()
-        {
-            self.inspect_blobs(&mut link, payload);
-        }
-        link
-    }
-
-    fn inspect_blobs(&self, link: &mut Link, payload: &[u8]) {
-        let refs = match blob::list(payload) {
-            Ok(refs) => refs.unwrap_or_default(),
-            Err(reason) => return link.fault(ProblemKind::BadBlobList { reason }),
-        };
-        for blob in refs {
-            let first = self
-                .seen
-                .lock()
-                .is_ok_and(|mut seen| seen.insert((blob.sha256, blob.raw_sha256)));
-            if !first {
-                continue;
-            }
-            match blob::check(&self.path, &blob, |_| ()) {
-                Ok(()) => {}
-                Err(BlobError::Missing) => {
-                    link.fault(ProblemKind::BlobMissing { name: blob.sha256 });
-                }
-                Err(error) => link.fault(ProblemKind::BlobDamaged {
-                    name: blob.sha256,
-                    reason: error.to_string(),
-                }),
-            }
-        }
     }
 }
 
