@@ -1,0 +1,237 @@
+//! The stable run: every seed, then mutations of them. A panic and a hang are both failures, and
+//! both show the input.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use lodestar_core::canonical;
+use lodestar_core::note::{Checkpoint, Note};
+use lodestar_core::statement::Envelope;
+use lodestar_fuzz::{Mutator, TARGETS, Target};
+use lodestar_log::{Line, Proof};
+
+/// Enough to reach every branch of these parsers, and a few seconds in all.
+const ITERATIONS: u64 = 50_000;
+/// Longer than any input takes on a machine that is busy with other tests.
+const HANG: Duration = Duration::from_secs(20);
+const SEED: u64 = 0x10de_57a2_0000_0001;
+
+fn iterations() -> u64 {
+    match std::env::var("LODESTAR_FUZZ_ITERATIONS") {
+        Ok(text) => text
+            .parse()
+            .expect("LODESTAR_FUZZ_ITERATIONS is a whole number"),
+        Err(_) => ITERATIONS,
+    }
+}
+
+fn folder(of: &str) -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join(of)
+}
+
+/// The seeds of a target, by name.
+fn seeds(target: &str) -> Vec<(String, Vec<u8>)> {
+    let mut seeds: Vec<_> = fs::read_dir(folder("corpus").join(target))
+        .expect("every target has a folder of seeds")
+        .map(|entry| {
+            let path = entry.unwrap().path();
+            let name = path.file_name().unwrap().to_string_lossy().into_owned();
+            (name, fs::read(path).unwrap())
+        })
+        .collect();
+    seeds.sort();
+    seeds
+}
+
+/// What the worker is busy with, for whoever watches it.
+#[derive(Default)]
+struct Busy {
+    done: AtomicU64,
+    input: Mutex<Vec<u8>>,
+}
+
+fn run(name: &str) {
+    let (_, target) = *TARGETS
+        .iter()
+        .find(|(known, _)| *known == name)
+        .expect("the target is in the table");
+    let seeds: Vec<Vec<u8>> = seeds(name).into_iter().map(|(_, bytes)| bytes).collect();
+    watch(name, target, seeds, HANG);
+}
+
+/// Runs the target on another thread and looks every few milliseconds whether it gets on.
+fn watch(name: &str, target: Target, seeds: Vec<Vec<u8>>, hang: Duration) {
+    let busy = Arc::new(Busy::default());
+    let worker = thread::spawn({
+        let busy = Arc::clone(&busy);
+        move || work(target, &seeds, &busy)
+    });
+    let mut last = (0, Instant::now());
+    while !worker.is_finished() {
+        thread::sleep(Duration::from_millis(10));
+        let done = busy.done.load(Ordering::Relaxed);
+        if done != last.0 {
+            last = (done, Instant::now());
+        }
+        assert!(
+            last.1.elapsed() < hang,
+            "{name} hangs at input {done}: {}",
+            shown(&busy)
+        );
+    }
+    if worker.join().is_err() {
+        let done = busy.done.load(Ordering::Relaxed);
+        panic!("{name} breaks a law at input {done}: {}", shown(&busy));
+    }
+}
+
+fn work(target: Target, seeds: &[Vec<u8>], busy: &Busy) {
+    let mut mutator = Mutator::new(SEED);
+    let mutations = (0..iterations()).map(|_| mutator.damage(seeds));
+    for input in seeds.iter().cloned().chain(mutations) {
+        busy.input.lock().unwrap().clone_from(&input);
+        target(&input);
+        busy.done.fetch_add(1, Ordering::Relaxed);
+    }
+}
+
+fn shown(busy: &Busy) -> String {
+    let input = busy.input.lock().unwrap();
+    format!("b\"{}\"", input.escape_ascii())
+}
+
+#[test]
+fn canonical_json_keeps_its_laws() {
+    run("canonical_json");
+}
+
+#[test]
+fn log_line_keeps_its_laws() {
+    run("log_line");
+}
+
+#[test]
+fn checkpoint_keeps_its_laws() {
+    run("checkpoint");
+}
+
+#[test]
+fn dsse_envelope_keeps_its_laws() {
+    run("dsse_envelope");
+}
+
+#[test]
+fn proof_keeps_its_laws() {
+    run("proof");
+}
+
+/// Whether the parser of a target reads an input.
+fn reads(target: &str, data: &[u8]) -> bool {
+    match target {
+        "canonical_json" => canonical::parse(data).is_ok(),
+        "log_line" => Line::parse(data).is_ok(),
+        "checkpoint" => {
+            Note::parse(data).is_ok_and(|note| Checkpoint::parse_body(note.text()).is_ok())
+        }
+        "dsse_envelope" => Envelope::from_json(data).is_ok(),
+        "proof" => Proof::parse(data).is_ok(),
+        other => panic!("nobody says what an input of {other} is"),
+    }
+}
+
+/// A seed whose name starts with `ok` is read, any other is refused: a parser that refused
+/// everything would keep all laws.
+#[test]
+fn seeds_are_what_their_names_say() {
+    for (target, _) in TARGETS {
+        let seeds = seeds(target);
+        let mut ok = 0;
+        for (name, bytes) in &seeds {
+            assert_eq!(
+                reads(target, bytes),
+                name.starts_with("ok"),
+                "{target}/{name}"
+            );
+            ok += usize::from(name.starts_with("ok"));
+        }
+        assert!(
+            ok >= 3 && seeds.len() - ok >= 3,
+            "{target}: {ok} of {}",
+            seeds.len()
+        );
+    }
+}
+
+/// Inputs that are all refused test little, and so do inputs that are all read.
+#[test]
+fn mutations_get_past_the_parsers_and_do_not_all() {
+    for (target, _) in TARGETS {
+        let seeds: Vec<Vec<u8>> = seeds(target).into_iter().map(|(_, bytes)| bytes).collect();
+        let mut mutator = Mutator::new(SEED);
+        let read = (0..2000)
+            .filter(|_| reads(target, &mutator.damage(&seeds)))
+            .count();
+        assert!((60..1500).contains(&read), "{target} reads {read} of 2000");
+    }
+}
+
+fn failure_of(target: Target) -> String {
+    let seeds = vec![b"a seed".to_vec()];
+    let run = thread::spawn(move || watch("it", target, seeds, Duration::from_millis(100)));
+    let failure = run.join().expect_err("the run fails");
+    failure
+        .downcast_ref::<String>()
+        .expect("the failure has a message")
+        .clone()
+}
+
+#[test]
+fn a_hang_is_a_failure_that_shows_the_input() {
+    // The thread stays behind, as it must; it ends with the test's process.
+    let hangs: Target = |_| thread::sleep(Duration::from_secs(3600));
+    assert_eq!(failure_of(hangs), "it hangs at input 0: b\"a seed\"");
+}
+
+#[test]
+fn a_broken_law_is_a_failure_that_shows_the_input() {
+    let breaks: Target = |data| assert!(data.is_empty(), "this panic is wanted");
+    assert_eq!(
+        failure_of(breaks),
+        "it breaks a law at input 0: b\"a seed\""
+    );
+}
+
+#[test]
+fn every_target_has_an_entry_point_for_cargo_fuzz() {
+    let manifest = fs::read_to_string(folder("Cargo.toml")).unwrap();
+    for (target, _) in TARGETS {
+        let entry = fs::read_to_string(folder("fuzz_targets").join(format!("{target}.rs")));
+        assert!(
+            entry
+                .unwrap()
+                .contains(&format!("lodestar_fuzz::{target}("))
+        );
+        assert!(manifest.contains(&format!("name = \"{target}\"")));
+    }
+}
+
+#[test]
+fn mutations_repeat_and_are_not_all_alike() {
+    let seeds = vec![b"{\"a\":[1,2,3]}".to_vec()];
+    let inputs = |seed| {
+        let mut mutator = Mutator::new(seed);
+        (0..1000)
+            .map(|_| mutator.damage(&seeds))
+            .collect::<Vec<_>>()
+    };
+    assert_eq!(inputs(3), inputs(3));
+    assert_ne!(inputs(3), inputs(5));
+    let mut different = inputs(3);
+    different.sort();
+    different.dedup();
+    assert!(different.len() > 600, "{}", different.len());
+}
