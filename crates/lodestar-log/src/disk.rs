@@ -17,7 +17,7 @@ pub(crate) fn create_dirs(dir: &Path) -> io::Result<()> {
     if let Some(parent) = dir.parent().filter(|p| !p.as_os_str().is_empty()) {
         create_dirs(parent)?;
         match fs::create_dir(dir) {
-            Err(e) if e.kind() != io::ErrorKind::AlreadyExists => return Err(e),
+            Err(e) if e.kind() != io::ErrorKind::AlreadyExists => Err(e),
             _ => sync_dir(parent),
         }
     } else {

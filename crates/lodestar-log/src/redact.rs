@@ -1,36 +1,26 @@
 //! Taking content back: payload and salt are replaced by a tombstone, the head stays, and so do
 //! all hashes, proofs and checkpoints. A signed statement of an operator answers for each gap.
 
-use std::collections::{BTreeMap, BTreeSet};
-use std::fs::{self, File, OpenOptions};
-use std::io::{self, BufWriter, Read as _, Seek as _, SeekFrom, Write as _};
-use std::path::Path;
+mod work;
+
+use std::collections::BTreeSet;
+use std::io;
 
 use lodestar_core::canonical;
 use lodestar_core::digest::Digest;
-use lodestar_core::event::EventType;
 use lodestar_core::key::SecretKey;
 use lodestar_core::name::SessionId;
-use lodestar_core::note::Checkpoint;
-use lodestar_core::statement::{
-    Envelope, Issued, Nonce, RedactedEvent, Redaction, StatementError, Verified,
-};
+use lodestar_core::statement::{Envelope, Redaction, StatementError, Verified};
 use lodestar_core::time::Timestamp;
 use serde::{Deserialize, Serialize};
 
-use crate::blob;
-use crate::clock::salt;
-use crate::disk;
+use self::work::Work;
 use crate::error::{LedgerError, OpenError};
-use crate::layout::{CHECKPOINT, EVENTS, ProjectLog, SessionDir};
-use crate::ledger::{ClosingRecord, LedgerState, LockedLedger, OWN_ACTOR, SessionFacts};
-use crate::line::{HeadFields, payload_hash, write_line, write_tombstone};
+use crate::layout::{ProjectLog, SessionDir};
 use crate::problem::{Problem, ProblemKind};
-use crate::reader::{Event, Payload, ReadError, Reader};
+use crate::reader::ReadError;
 use crate::trust::Trust;
-use crate::verify::{SessionReport, verify_session};
-use crate::writer::WriterOptions;
-use crate::writer::lock_session;
+use crate::writer::{WriterOptions, lock_session};
 
 /// The payload of `log.redacted@1`.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -122,6 +112,12 @@ pub enum RedactError {
     /// Nothing was asked for.
     #[error("no event was named")]
     Nothing,
+    /// The statement that names them all would not fit its line.
+    #[error("{events} events are too many for one redaction; redact them in several")]
+    TooMany {
+        /// How many.
+        events: usize,
+    },
     /// The operator's key must not be the log's.
     #[error("the operator's key is the log key; a redaction needs a key of its own")]
     LogKey,
@@ -185,303 +181,4 @@ pub fn redact(
     redaction.plan(seqs)?;
     redaction.write(reason, operator)?;
     redaction.finish()
-}
-
-/// A redaction on its way.
-struct Work<'a> {
-    log: &'a ProjectLog,
-    dir: &'a SessionDir,
-    trust: &'a Trust,
-    options: &'a WriterOptions,
-    facts: SessionFacts,
-    report: SessionReport,
-    /// Event → leaf hash of everything that goes.
-    targets: BTreeMap<u64, Digest>,
-    blobs: BTreeSet<Digest>,
-    checkpoint: Option<Checkpoint>,
-}
-
-impl<'a> Work<'a> {
-    fn new(
-        log: &'a ProjectLog,
-        dir: &'a SessionDir,
-        trust: &'a Trust,
-        options: &'a WriterOptions,
-    ) -> Result<Self, RedactError> {
-        let ledger = LockedLedger::open(log, &options.key, &options.clock)?;
-        let facts = ledger
-            .ledger
-            .session(dir.session())
-            .cloned()
-            .ok_or_else(|| OpenError::NotFound {
-                session: dir.session().clone(),
-            })?;
-        drop(ledger);
-        let report = verify_session(dir, Some(&facts), trust, &|_| ())?;
-        Ok(Self {
-            log,
-            dir,
-            trust,
-            options,
-            facts,
-            report,
-            targets: BTreeMap::new(),
-            blobs: BTreeSet::new(),
-            checkpoint: None,
-        })
-    }
-
-    /// A crash between replacing the events and signing the new checkpoint leaves a session whose
-    /// only fault is a valid redaction at its end. It is finished first.
-    fn complete_interrupted(&mut self) -> Result<(), RedactError> {
-        let explained = |kind: &ProblemKind| {
-            matches!(
-                kind,
-                ProblemKind::GrownAfterClosing { .. } | ProblemKind::RedactedBlobPresent { .. }
-            )
-        };
-        if self.report.problems.is_empty() {
-            return Ok(());
-        }
-        let last = Reader::open(self.dir)?.last().transpose()?;
-        let statement = last.as_ref().and_then(|event| match &event.payload {
-            Payload::Present(bytes) if event.kind == EventType::LOG_REDACTED.as_str() => {
-                RedactedRecord::check(bytes, self.dir, self.trust, event.time).ok()
-            }
-            _ => None,
-        });
-        if let Some(statement) = statement
-            && self.report.problems.iter().all(|p| explained(&p.kind))
-        {
-            self.blobs = statement.subject().blobs.iter().copied().collect();
-            self.checkpoint = Some(self.checkpoint_of(self.report.events, self.report.root));
-            self.seal()?;
-            *self = Self::new(self.log, self.dir, self.trust, self.options)?;
-        }
-        match self.report.problems.first() {
-            Some(problem) => Err(RedactError::NotIntact {
-                problem: Box::new(problem.clone()),
-            }),
-            None => Ok(()),
-        }
-    }
-
-    /// Finds everything that has to go: the named events, those that share a blob with them, and
-    /// the blobs nobody else needs.
-    fn plan(&mut self, seqs: &BTreeSet<u64>) -> Result<(), RedactError> {
-        if seqs.is_empty() {
-            return Err(RedactError::Nothing);
-        }
-        if let Some(seq) = seqs.iter().find(|seq| **seq >= self.report.events) {
-            return Err(RedactError::NoSuchEvent {
-                seq: *seq,
-                events: self.report.events,
-            });
-        }
-        let mut named_blobs = BTreeSet::new();
-        for event in Reader::open(self.dir)? {
-            let event = event?;
-            if !seqs.contains(&event.seq) {
-                continue;
-            }
-            if matches!(event.payload, Payload::Redacted { .. }) {
-                return Err(RedactError::Already { seq: event.seq });
-            }
-            if event.kind.starts_with("log.") {
-                return Err(RedactError::Needed {
-                    seq: event.seq,
-                    kind: event.kind,
-                });
-            }
-            named_blobs.extend(blobs_of(&event));
-            self.targets.insert(event.seq, event.leaf_hash);
-        }
-        let mut gone = named_blobs.clone();
-        let mut needed = BTreeSet::new();
-        for event in Reader::open(self.dir)? {
-            let event = event?;
-            let own: BTreeSet<Digest> = blobs_of(&event).collect();
-            let shares = !own.is_disjoint(&named_blobs);
-            if shares || self.targets.contains_key(&event.seq) {
-                self.targets.insert(event.seq, event.leaf_hash);
-                gone.extend(own);
-            } else {
-                needed.extend(own);
-            }
-        }
-        self.blobs = gone.difference(&needed).copied().collect();
-        Ok(())
-    }
-
-    /// Writes the new events file beside the old one and puts it in its place.
-    fn write(&mut self, reason: &str, operator: &SecretKey) -> Result<(), RedactError> {
-        let now = self.options.clock.now();
-        let statement = Envelope::sign(
-            &Issued {
-                key_id: operator.public().key_id(),
-                issued_at: now,
-                expires_at: None,
-                nonce: Nonce::from_bytes(salt()?),
-                subject: Redaction {
-                    project: self.dir.project().to_string(),
-                    session: self.dir.session().to_string(),
-                    events: self
-                        .targets
-                        .iter()
-                        .map(|(seq, leaf)| RedactedEvent {
-                            seq: *seq,
-                            leaf_hash: *leaf,
-                        })
-                        .collect(),
-                    blobs: self.blobs.iter().copied().collect(),
-                    reason: reason.to_owned(),
-                },
-            },
-            operator,
-        )?;
-        let payload = canonical::to_vec(&RedactedRecord { statement })?;
-        let old_path = self.dir.events_path();
-        let mut old = OpenOptions::new().read(true).write(true).open(&old_path)?;
-        let temporary = self.dir.dir().join(format!("{EVENTS}.tmp"));
-        let mut new = BufWriter::new(File::create(&temporary)?);
-        let redaction = self.report.events;
-        let mut erase = Vec::new();
-        let mut tree = lodestar_core::merkle::Frontier::new();
-        let mut last = (self.facts.opening, now);
-        let mut line_buffer = Vec::new();
-        let mut offset = 0;
-        for event in Reader::open(self.dir)? {
-            let event = event?;
-            debug_assert_eq!(event.offset, offset);
-            let len = read_line(&mut old, event.offset, &mut line_buffer)?;
-            offset = event.offset + len;
-            tree.push(event.leaf_hash);
-            last = (event.leaf_hash, event.time);
-            if self.targets.contains_key(&event.seq) {
-                let line = crate::line::Line::parse(&line_buffer[..line_buffer.len() - 1])
-                    .map_err(|error| ReadError::Line {
-                        offset: event.offset,
-                        error,
-                    })?;
-                let head_end = event.offset + "{\"head\":".len() as u64 + line.head.len() as u64;
-                erase.push(head_end..offset);
-                let mut tombstone = Vec::new();
-                write_tombstone(&mut tombstone, line.head, redaction);
-                new.write_all(&tombstone)?;
-            } else {
-                new.write_all(&line_buffer)?;
-            }
-        }
-        let salt = salt()?;
-        let mut line = Vec::new();
-        let leaf = write_line(
-            &mut line,
-            &HeadFields {
-                actor: OWN_ACTOR,
-                parents: &[],
-                payload_hash: &payload_hash(&salt, &payload),
-                prev: &last.0,
-                project: self.dir.project().as_str(),
-                seq: redaction,
-                session: self.dir.session().as_str(),
-                time: now.max(last.1),
-                kind: EventType::LOG_REDACTED.as_str(),
-            },
-            &payload,
-            &salt,
-        );
-        tree.push(leaf);
-        new.write_all(&line)?;
-        new.into_inner()
-            .map_err(io::IntoInnerError::into_error)?
-            .sync_all()?;
-        fs::rename(&temporary, &old_path)?;
-        disk::sync_dir(self.dir.dir())?;
-        // The old file has no name any more; its bytes are overwritten before its blocks are free.
-        for range in erase {
-            zero(&mut old, range.start, range.end - range.start)?;
-        }
-        old.sync_all()?;
-        self.checkpoint = Some(self.checkpoint_of(redaction + 1, tree.root()));
-        Ok(())
-    }
-
-    fn checkpoint_of(&self, size: u64, root: Digest) -> Checkpoint {
-        Checkpoint {
-            origin: self.dir.origin(),
-            size,
-            root,
-        }
-    }
-
-    /// Deletes the blobs, signs the new state, and enters it in the ledger if the session was closed.
-    fn seal(&self) -> Result<(), RedactError> {
-        let blobs_dir = self.dir.blobs_dir();
-        for name in &self.blobs {
-            erase_file(&blobs_dir.join(name.to_string()))?;
-        }
-        if !self.blobs.is_empty() {
-            disk::sync_dir(&blobs_dir)?;
-        }
-        let Some(checkpoint) = &self.checkpoint else {
-            return Ok(());
-        };
-        let note = checkpoint.sign(&self.options.key).to_string();
-        disk::replace(self.dir.dir(), CHECKPOINT, note.as_bytes())?;
-        if matches!(self.facts.state, LedgerState::Closed(_)) {
-            let mut ledger = LockedLedger::open(self.log, &self.options.key, &self.options.clock)?;
-            ledger.append(
-                EventType::LEDGER_SESSION_CLOSED,
-                &ClosingRecord {
-                    session: self.dir.session().clone(),
-                    checkpoint: note,
-                },
-            )?;
-        }
-        Ok(())
-    }
-
-    fn finish(self) -> Result<Redacted, RedactError> {
-        self.seal()?;
-        Ok(Redacted {
-            redaction: self.report.events,
-            events: self.targets.into_keys().collect(),
-            blobs: self.blobs.into_iter().collect(),
-        })
-    }
-}
-
-fn blobs_of(event: &Event) -> impl Iterator<Item = Digest> {
-    let refs = match &event.payload {
-        Payload::Present(bytes) if blob::mentions_blobs(bytes) => blob::list(bytes).ok().flatten(),
-        _ => None,
-    };
-    refs.into_iter().flatten().map(|blob| blob.sha256)
-}
-
-/// Reads the line at `offset`, newline included, and gives its length.
-fn read_line(file: &mut File, offset: u64, line: &mut Vec<u8>) -> io::Result<u64> {
-    use std::io::BufRead as _;
-    file.seek(SeekFrom::Start(offset))?;
-    line.clear();
-    let limit = crate::line::MAX_LINE_BYTES as u64 + 1;
-    let read = io::BufReader::new(file.take(limit)).read_until(b'\n', line)?;
-    Ok(read as u64)
-}
-
-fn zero(file: &mut File, from: u64, len: u64) -> io::Result<()> {
-    file.seek(SeekFrom::Start(from))?;
-    io::copy(&mut io::repeat(0).take(len), file)?;
-    Ok(())
-}
-
-fn erase_file(path: &Path) -> io::Result<()> {
-    let mut file = match OpenOptions::new().write(true).open(path) {
-        Err(e) if e.kind() == io::ErrorKind::NotFound => return Ok(()),
-        file => file?,
-    };
-    let len = file.metadata()?.len();
-    zero(&mut file, 0, len)?;
-    file.sync_all()?;
-    fs::remove_file(path)
 }

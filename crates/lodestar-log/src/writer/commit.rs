@@ -203,7 +203,7 @@ impl Shared {
             self.flush(state)?;
         }
         let unproven = seq + 1 - state.proven;
-        if state.idle || unproven % CHECKPOINT_EVENTS == 0 {
+        if state.idle || unproven.is_multiple_of(CHECKPOINT_EVENTS) {
             state.idle = false;
             self.work.notify_one();
         }

@@ -76,7 +76,7 @@ fn durable_futures_resolve_without_a_runtime() {
     use std::pin::pin;
     use std::sync::Arc;
     use std::sync::atomic::{AtomicUsize, Ordering};
-    use std::task::{Context, Poll, Wake, Waker};
+    use std::task::{Context, Wake, Waker};
 
     #[derive(Default)]
     struct Count(AtomicUsize);
@@ -93,7 +93,11 @@ fn durable_futures_resolve_without_a_runtime() {
         let waker = Waker::from(Arc::clone(&woken));
         let mut future = pin!(append(&writer, i).durable());
         let mut polls = 0;
-        while let Poll::Pending = future.as_mut().poll(&mut Context::from_waker(&waker)) {
+        while future
+            .as_mut()
+            .poll(&mut Context::from_waker(&waker))
+            .is_pending()
+        {
             polls += 1;
             let before = Instant::now();
             while woken.0.load(Ordering::SeqCst) < polls {

@@ -1,4 +1,8 @@
 //! Whole-log tests: real files, real processes, real kills.
+#![allow(
+    clippy::unwrap_used,
+    reason = "a test that unwraps an error has failed"
+)]
 
 mod anchor;
 mod basics;

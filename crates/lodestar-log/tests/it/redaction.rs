@@ -227,3 +227,24 @@ fn an_interrupted_redaction_is_finished_by_the_next_one() {
     let report = before.verify();
     assert!(report.is_intact(), "{report:#?}");
 }
+
+#[test]
+fn too_many_events_for_one_statement_are_refused_and_nothing_changes() {
+    let world = World::fast();
+    world.closed("s1", 12_000);
+    let path = world.log().session(&id("s1")).events_path();
+    let before = fs::metadata(&path).unwrap().len();
+    let all: Vec<u64> = (1..11_000).collect();
+    let error = redact_events(&world, &all).unwrap_err();
+    assert!(
+        matches!(
+            error,
+            RedactError::TooMany { events: 10_999 } | RedactError::Statement(_)
+        ),
+        "{error}"
+    );
+    assert_eq!(fs::metadata(&path).unwrap().len(), before);
+    assert!(world.verify().is_intact());
+    redact_events(&world, &all[..2000]).unwrap();
+    assert!(world.verify().is_intact());
+}
