@@ -1,0 +1,121 @@
+//! The command line as a whole: what every command shares, and how one is run.
+
+use std::io::Write as _;
+use std::path::PathBuf;
+
+use clap::{CommandFactory as _, Parser};
+
+use crate::commands::{self, Command};
+use crate::failure::{Exit, Failure};
+use crate::inert;
+use crate::output::Out;
+use crate::paint::Paint;
+use crate::place::Place;
+
+const AFTER_HELP: &str = "\
+Examples:
+  lodestar demo                     see what the log proves, in a scratch folder
+  lodestar log list                 the sessions of this project
+  lodestar log show latest          what happened, event by event
+  lodestar log verify               is everything as it was written?
+
+Exit codes:
+  0  done
+  1  a check failed: tampered, or a proof that does not hold
+  2  wrong arguments or configuration, or a file that cannot be read or written
+  3  not found
+  4  not authorised: a key is missing, unprotected or not entitled
+
+With --json, results are JSON on stdout (streams: one document per line), and a
+failure is one JSON object on stderr: {\"error\":{\"code\",\"exit\",\"message\",\"help\"}}.";
+
+/// The trust layer for AI agents: a record of what an agent read, believed and did, that can be proved.
+#[derive(Debug, Parser)]
+#[command(
+    name = "lodestar",
+    version,
+    after_help = AFTER_HELP,
+    max_term_width = 100,
+    disable_help_subcommand = true
+)]
+pub(crate) struct Cli {
+    /// The folder that holds `.lodestar/` [default: the nearest one, from here upwards]
+    #[arg(
+        long,
+        global = true,
+        value_name = "DIR",
+        help_heading = "Global options"
+    )]
+    root: Option<PathBuf>,
+
+    /// Write JSON for machines instead of text for people
+    #[arg(long, global = true, help_heading = "Global options")]
+    json: bool,
+
+    #[command(subcommand)]
+    command: Command,
+}
+
+/// What a running command works with.
+pub(crate) struct App {
+    pub(crate) out: Out,
+    pub(crate) json: bool,
+    root: Option<PathBuf>,
+}
+
+impl App {
+    /// The projects below the folder that was named or found.
+    pub(crate) fn place(&self, project: Option<&str>) -> Result<Place, Failure> {
+        Place::find(self.root.as_deref(), project)
+    }
+}
+
+/// The command that completions and man pages are made from.
+pub(crate) fn command() -> clap::Command {
+    Cli::command()
+}
+
+pub(crate) fn main() -> Exit {
+    let cli = match Cli::try_parse() {
+        Ok(cli) => cli,
+        Err(error) => return explain(&error),
+    };
+    let json = cli.json;
+    let mut app = App {
+        out: Out::new(),
+        json,
+        root: cli.root,
+    };
+    let done = commands::run(cli.command, &mut app);
+    // What was found out before a failure is still worth reading.
+    let flushed = app.out.flush().map_err(Failure::from);
+    match done.and_then(|exit| flushed.map(|()| exit)) {
+        Ok(exit) => exit,
+        Err(failure) => {
+            failure.report(json, Paint::stderr());
+            failure.exit
+        }
+    }
+}
+
+/// Help and version go to stdout; everything else is a failure, and may quote what was typed.
+fn explain(error: &clap::Error) -> Exit {
+    let json = std::env::args_os().any(|arg| arg == "--json");
+    if !error.use_stderr() {
+        let mut out = Out::new();
+        let text = match out.paint.is_on() {
+            true => error.render().ansi().to_string(),
+            false => error.render().to_string(),
+        };
+        let written = write!(out, "{text}").and_then(|()| out.flush());
+        return written.map_or(Exit::Usage, |()| Exit::Done);
+    }
+    let text = inert::lines(error.render().to_string().trim_end());
+    if json {
+        let message = text.strip_prefix("error: ").unwrap_or(&text);
+        Failure::usage(message).report(true, Paint::stderr());
+    } else {
+        let _ = writeln!(std::io::stderr(), "{text}");
+    }
+    Exit::Usage
+}

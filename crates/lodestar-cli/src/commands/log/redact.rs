@@ -1,0 +1,245 @@
+//! `lodestar log redact`: content goes, what proves that it was there stays.
+
+use std::collections::BTreeSet;
+use std::io::Write as _;
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use clap::Args;
+use lodestar_core::key::SecretKey;
+use lodestar_log::{Reader, RedactError, Redacted, SessionDir, Trust, WriterOptions};
+use serde_json::json;
+
+use super::event::unreadable;
+use crate::cli::App;
+use crate::failure::{Exit, Failure};
+use crate::installation::{Installation, OperatorName};
+use crate::operator_key::OperatorKey;
+use crate::terminal::{self, Terminal};
+use crate::{files, inert, words};
+
+const AFTER_HELP: &str = "\
+Payloads and their salts are replaced by tombstones and overwritten on disk; chain, proofs and
+checkpoints stay valid, and a statement signed with the operator's key answers for the gap. Events
+that refer to the same large content go with the named ones. This cannot be undone.
+
+Examples:
+  lodestar log redact latest --seq 7 --reason \"customer's address\"
+  lodestar log redact 0197 --seq 7,9 --reason \"leaked token\" --operator alice --yes";
+
+/// Events that are named in the question before it becomes a count.
+const MOST_NAMED: usize = 20;
+
+#[derive(Debug, Args)]
+#[command(after_help = AFTER_HELP)]
+pub(crate) struct RedactArgs {
+    /// The session: its id, the beginning of it, or `latest`
+    session: String,
+
+    /// The events whose content goes
+    #[arg(long, value_name = "SEQ,…", value_delimiter = ',', required = true)]
+    seq: Vec<u64>,
+
+    /// Why; it is kept in the log, signed
+    #[arg(long, value_name = "TEXT")]
+    reason: String,
+
+    /// The operator who signs [default: the only one whose key is here]
+    #[arg(long, value_name = "NAME", conflicts_with = "operator_key")]
+    operator: Option<String>,
+
+    /// The file with the operator's private key
+    #[arg(long, value_name = "FILE")]
+    operator_key: Option<PathBuf>,
+
+    /// Do not ask
+    #[arg(long)]
+    yes: bool,
+}
+
+pub(crate) fn run(
+    args: &RedactArgs,
+    project: Option<&str>,
+    app: &mut App,
+) -> Result<Exit, Failure> {
+    let dir = app.place(project)?.readable_session(&args.session)?;
+    if args.reason.trim().is_empty() {
+        return Err(Failure::usage(
+            "a redaction needs a reason; it is all that readers will have",
+        ));
+    }
+    let seqs: BTreeSet<u64> = args.seq.iter().copied().collect();
+    let installation = Installation::locate()?;
+    let log_key = installation.log_secret()?;
+    let key_file = key_file(args, &installation)?;
+    let sealed = OperatorKey::parse(&files::read_private(&key_file)?).map_err(|e| {
+        Failure::usage(format!(
+            "`{}` is no operator's key: {e}",
+            inert::path(&key_file)
+        ))
+    })?;
+    if !args.yes {
+        confirm(&dir, &seqs)?;
+    }
+    let operator = open(sealed)?;
+    let trust = entitled(&installation, &operator)?;
+    let options = WriterOptions::new(Arc::new(log_key));
+    let redacted = lodestar_log::redact(
+        &dir.project_log(),
+        dir.session(),
+        &seqs,
+        &args.reason,
+        &operator,
+        &trust,
+        &options,
+    )?;
+    print(&dir, &redacted, app)
+}
+
+fn key_file(args: &RedactArgs, installation: &Installation) -> Result<PathBuf, Failure> {
+    if let Some(path) = &args.operator_key {
+        return Ok(path.clone());
+    }
+    let name = match &args.operator {
+        Some(name) => OperatorName::parse(name)?,
+        None => only_operator(installation)?,
+    };
+    let path = installation.operator_key_path(&name);
+    if path.exists() {
+        return Ok(path);
+    }
+    Err(Failure::not_found(format!(
+        "there is no key of operator `{}` (`{}`)",
+        name.as_str(),
+        inert::path(&path)
+    )))
+}
+
+fn only_operator(installation: &Installation) -> Result<OperatorName, Failure> {
+    let mut names = installation.operator_keys()?;
+    match (names.pop(), names.len()) {
+        (Some(name), 0) => Ok(name),
+        (None, _) => Err(Failure::not_authorised("a redaction is signed by an operator, and no operator's key is here")
+            .help("make one with `lodestar approve keygen --name NAME`, or name a file with --operator-key")),
+        (Some(last), _) => {
+            let names: Vec<&str> = names.iter().chain([&last]).map(OperatorName::as_str).collect();
+            Err(Failure::usage("several operators have keys here")
+                .help(format!("say who signs with --operator: {}", names.join(", "))))
+        }
+    }
+}
+
+fn open(key: OperatorKey) -> Result<SecretKey, Failure> {
+    match key {
+        OperatorKey::Plain(key) => Ok(key),
+        OperatorKey::Sealed(sealed) => sealed.open(&terminal::passphrase_for(sealed.name())?),
+    }
+}
+
+/// A redaction by somebody who is not pinned would read as tampering from then on.
+fn entitled(installation: &Installation, operator: &SecretKey) -> Result<Trust, Failure> {
+    let operators = installation.operators()?;
+    if !operators.contains(&operator.public()) {
+        let pins = inert::path(&installation.dir().join("operators"));
+        return Err(Failure::not_authorised(
+            "this key is not one of the operators pinned here, so its redaction would count as tampering",
+        )
+        .help(format!("put its public key into `{pins}` if it should count")));
+    }
+    Ok(Trust {
+        operators,
+        ..Trust::default()
+    })
+}
+
+fn confirm(dir: &SessionDir, seqs: &BTreeSet<u64>) -> Result<(), Failure> {
+    let named = named_events(dir, seqs)?;
+    let Some(mut terminal) = Terminal::open() else {
+        return Err(
+            Failure::usage("there is no terminal to ask for confirmation on")
+                .help("--yes redacts without asking"),
+        );
+    };
+    let question = format!(
+        "This takes the content of these events of {} away for good:\n{named}Type `yes` to go on: ",
+        dir.session()
+    );
+    match terminal.ask(&question)?.as_str() {
+        "yes" => Ok(()),
+        _ => Err(Failure::usage("not confirmed; nothing was redacted")),
+    }
+}
+
+fn named_events(dir: &SessionDir, seqs: &BTreeSet<u64>) -> Result<String, Failure> {
+    let mut reader = Reader::open(dir).map_err(Failure::io(dir.events_path()))?;
+    let mut missing = seqs.clone();
+    let mut named = Vec::new();
+    while !missing.is_empty() {
+        let Some(event) = reader.next_event().map_err(|e| unreadable(dir, &e))? else {
+            break;
+        };
+        if missing.remove(&event.seq) {
+            named.push(format!("  #{} {} {}\n", event.seq, event.time, event.kind));
+        }
+    }
+    if let Some(seq) = missing.first() {
+        return Err(Failure::not_found(format!(
+            "there is no event {seq} in session `{}`",
+            dir.session()
+        )));
+    }
+    if named.len() > MOST_NAMED {
+        let more = format!("  and {} more\n", named.len() - MOST_NAMED);
+        named.truncate(MOST_NAMED);
+        named.push(more);
+    }
+    Ok(named.concat())
+}
+
+fn print(dir: &SessionDir, redacted: &Redacted, app: &mut App) -> Result<Exit, Failure> {
+    if app.json {
+        app.out.json(&json!({
+            "project": dir.project(),
+            "session": dir.session(),
+            "redacted": redacted,
+        }))?;
+        return Ok(Exit::Done);
+    }
+    let paint = app.out.paint;
+    let events: Vec<String> = redacted
+        .events
+        .iter()
+        .map(|seq| format!("#{seq}"))
+        .collect();
+    writeln!(
+        app.out,
+        "{} {} redacted: {}",
+        paint.good("✓"),
+        words::count(redacted.events.len() as u64, "event"),
+        events.join(" ")
+    )?;
+    for blob in &redacted.blobs {
+        writeln!(app.out, "  blob {blob} erased")?;
+    }
+    let answer = format!(
+        "answered for by #{} of {}",
+        redacted.redaction,
+        dir.session()
+    );
+    writeln!(app.out, "  {}", paint.dim(answer))?;
+    Ok(Exit::Done)
+}
+
+impl From<RedactError> for Failure {
+    fn from(error: RedactError) -> Self {
+        let exit = match error {
+            RedactError::Open(error) => return error.into(),
+            RedactError::NotIntact { .. } => Exit::CheckFailed,
+            RedactError::NoSuchEvent { .. } => Exit::NotFound,
+            RedactError::LogKey => Exit::NotAuthorised,
+            RedactError::Read(_) => Exit::CheckFailed,
+            _ => Exit::Usage,
+        };
+        Self::new(exit, error.to_string())
+    }
+}

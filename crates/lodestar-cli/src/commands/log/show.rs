@@ -1,0 +1,169 @@
+//! `lodestar log show`: one line per event, also while they are being written.
+
+use std::io::Write as _;
+use std::time::Duration;
+
+use clap::Args;
+use lodestar_core::event::EventType;
+use lodestar_log::{Event, Payload, Reader, SessionDir};
+
+use super::event::{EventJson, is_wanted, unreadable};
+use super::summary::summary;
+use crate::cli::App;
+use crate::failure::{Exit, Failure};
+use crate::output::Out;
+use crate::place::LATEST;
+use crate::{inert, json};
+
+const AFTER_HELP: &str = "\
+Content comes from tools and files that nobody vetted: control characters, escape sequences,
+direction overrides, invisible characters and look-alikes are shown as marks such as ␛ and
+⟨U+202E⟩, and what does not fit is counted. Times are UTC.
+
+Examples:
+  lodestar log show
+  lodestar log show latest --type action. --type approval.
+  lodestar log show latest --from 40 --limit 10 --payload
+  lodestar log show latest --follow";
+
+/// How soon a follower sees an event; short for a person, rare for a processor.
+const POLL: Duration = Duration::from_millis(100);
+
+#[derive(Debug, Args)]
+#[command(after_help = AFTER_HELP)]
+pub(crate) struct ShowArgs {
+    /// The session: its id, the beginning of it, or `latest`
+    #[arg(default_value = LATEST)]
+    session: String,
+
+    /// Only events whose type begins so; may be given several times
+    #[arg(long = "type", value_name = "TYPE")]
+    types: Vec<String>,
+
+    /// Begin with this event
+    #[arg(long, value_name = "SEQ", default_value_t = 0)]
+    from: u64,
+
+    /// Show at most so many events
+    #[arg(long, value_name = "N")]
+    limit: Option<u64>,
+
+    /// Go on as events arrive, until the session is closed
+    #[arg(long, short)]
+    follow: bool,
+
+    /// Print each payload in full below its line
+    #[arg(long)]
+    payload: bool,
+}
+
+pub(crate) fn run(args: &ShowArgs, project: Option<&str>, app: &mut App) -> Result<Exit, Failure> {
+    let place = app.place(project)?;
+    let dir = place.readable_session(&args.session)?;
+    let mut reader = Reader::open(&dir).map_err(Failure::io(dir.events_path()))?;
+    let mut left = args.limit.unwrap_or(u64::MAX);
+    let mut view = View::new(&dir, args.payload, app.json);
+    let mut closed = false;
+    while left > 0 && !app.out.is_closed() {
+        let next = reader.next_event().map_err(|e| {
+            // What comes before the damage is part of the answer.
+            let _ = app.out.flush();
+            unreadable(&dir, &e)
+        })?;
+        let Some(event) = next else {
+            if !args.follow || closed {
+                break;
+            }
+            app.out.flush()?;
+            std::thread::sleep(POLL);
+            continue;
+        };
+        closed = closes(&event, closed);
+        if event.seq >= args.from && is_wanted(&event, &args.types) {
+            view.event(&event, &mut app.out)?;
+            left -= 1;
+        }
+    }
+    Ok(Exit::Done)
+}
+
+/// The log may write about itself after the end; anything else means that the session goes on.
+fn closes(event: &Event, before: bool) -> bool {
+    match event.kind.as_str() {
+        kind if kind == EventType::SESSION_CLOSED.as_str() => true,
+        kind if kind.starts_with("log.") => before,
+        _ => false,
+    }
+}
+
+struct View<'a> {
+    dir: &'a SessionDir,
+    payloads: bool,
+    json: bool,
+    /// The day that was announced last.
+    day: String,
+}
+
+impl<'a> View<'a> {
+    fn new(dir: &'a SessionDir, payloads: bool, json: bool) -> Self {
+        Self {
+            dir,
+            payloads,
+            json,
+            day: String::new(),
+        }
+    }
+
+    fn event(&mut self, event: &Event, out: &mut Out) -> Result<(), Failure> {
+        if self.json {
+            return Ok(out.json(&EventJson::whole(event, self.dir)?)?);
+        }
+        let paint = out.paint;
+        let time = event.time.to_string();
+        let (day, clock) = (&time[..10], &time[11..23]);
+        if day != self.day {
+            writeln!(out, "{}", paint.dim(format!("── {day} UTC ──")))?;
+            day.clone_into(&mut self.day);
+        }
+        let seq = format!("#{}", event.seq);
+        let place = format!("{clock}  {seq:>6}  {:<22}  ", event.kind);
+        let room = out.columns.saturating_sub(place.chars().count()).max(30);
+        let what = match (&event.payload, event.inline()) {
+            (Payload::Redacted { by }, _) => paint.warn(format!("▒ redacted by #{by}")),
+            (_, Ok(payload)) => summary(&payload.unwrap_or_default(), room),
+            (_, Err(error)) => paint.bad(inert::line(&error.to_string(), room)),
+        };
+        let kind = format!("{:<22}", event.kind);
+        writeln!(
+            out,
+            "{}  {}  {}  {what}",
+            paint.dim(clock),
+            paint.strong(format!("{seq:>6}")),
+            paint.accent(kind)
+        )?;
+        match self.payloads {
+            true => self.payload(event, out),
+            false => Ok(()),
+        }
+    }
+
+    fn payload(&self, event: &Event, out: &mut Out) -> Result<(), Failure> {
+        let paint = out.paint;
+        let mut about = format!("actor {}", event.actor);
+        if !event.parents.is_empty() {
+            let causes: Vec<String> = event.parents.iter().map(|seq| format!("#{seq}")).collect();
+            about.push_str(&format!(", caused by {}", causes.join(" ")));
+        }
+        writeln!(out, "    {}", paint.dim(about))?;
+        match event.whole(self.dir) {
+            Ok(None) => {}
+            Ok(Some(payload)) => {
+                for line in json::pretty(&payload).lines() {
+                    writeln!(out, "    {line}")?;
+                }
+            }
+            Err(error) => writeln!(out, "    {}", paint.bad(inert::whole(&error.to_string())))?,
+        }
+        Ok(())
+    }
+}

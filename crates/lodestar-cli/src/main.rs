@@ -1,0 +1,21 @@
+//! The `lodestar` command. It parses, calls the libraries, and prints.
+
+mod cli;
+mod commands;
+mod failure;
+mod files;
+mod inert;
+mod installation;
+mod json;
+mod operator_key;
+mod output;
+mod paint;
+mod place;
+mod progress;
+mod terminal;
+mod trust;
+mod words;
+
+fn main() -> std::process::ExitCode {
+    cli::main().into()
+}

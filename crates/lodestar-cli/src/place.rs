@@ -1,0 +1,200 @@
+//! Where the log is, and which session is meant.
+
+use std::path::{Path, PathBuf};
+
+use lodestar_core::name::{ProjectId, SessionId};
+use lodestar_core::time::Timestamp;
+use lodestar_log::{Ledger, LogRoot, ProjectLog, SessionDir, Trust};
+
+use crate::failure::Failure;
+use crate::inert;
+
+/// Names in an error that helps to choose.
+const MOST_NAMED: usize = 10;
+/// The session that was opened last.
+pub(crate) const LATEST: &str = "latest";
+
+/// The projects a command is about.
+pub(crate) struct Place {
+    pub(crate) folder: PathBuf,
+    pub(crate) projects: Vec<ProjectLog>,
+}
+
+/// One session on disk or in a ledger.
+#[derive(Clone)]
+struct Candidate {
+    log: ProjectLog,
+    session: SessionId,
+    /// Opening time and ledger record; `None` for a directory the ledger does not know.
+    opened: Option<(Timestamp, u64)>,
+}
+
+impl Candidate {
+    fn shown(&self) -> String {
+        format!("{}/{}", self.log.project(), self.session)
+    }
+}
+
+impl Place {
+    /// Finds the log, and narrows it to one project where one is named.
+    pub(crate) fn find(root: Option<&Path>, project: Option<&str>) -> Result<Self, Failure> {
+        // Before anything on disk is looked at.
+        let wanted = project
+            .map(|name| ProjectId::new(name).map_err(|e| Failure::usage(e.to_string())))
+            .transpose()?;
+        let folder = match root {
+            Some(root) => given_root(root)?,
+            None => nearest_root()?,
+        };
+        let root = LogRoot::in_folder(&folder);
+        let all = root.projects().map_err(Failure::io(root.dir()))?;
+        let projects: Vec<ProjectLog> = all
+            .iter()
+            .filter(|project| wanted.as_ref().is_none_or(|wanted| *project == wanted))
+            .map(|project| root.project(project))
+            .collect();
+        match (projects.is_empty(), wanted) {
+            (false, _) => Ok(Self { folder, projects }),
+            (true, None) => Err(Failure::not_found(format!(
+                "no session was ever logged in `{}`",
+                inert::path(&folder)
+            ))),
+            (true, Some(wanted)) => Err(Failure::not_found(format!(
+                "there is no project `{wanted}` in `{}`",
+                inert::path(&folder)
+            ))
+            .help(format!("projects here: {}", listed(all.iter())))),
+        }
+    }
+
+    /// The one project, for commands that work on one ledger.
+    pub(crate) fn only_project(&self) -> Result<&ProjectLog, Failure> {
+        match self.projects.as_slice() {
+            [one] => Ok(one),
+            several => Err(
+                Failure::usage("there are several projects here").help(format!(
+                    "say which with --project: {}",
+                    listed(several.iter().map(ProjectLog::project))
+                )),
+            ),
+        }
+    }
+
+    /// The session with this id, this beginning of an id, or the latest.
+    pub(crate) fn session(&self, name: &str) -> Result<SessionDir, Failure> {
+        let found = if name == LATEST {
+            self.latest()?
+        } else {
+            self.named(name)?
+        };
+        Ok(found.log.session(&found.session))
+    }
+
+    /// A session that can be read.
+    pub(crate) fn readable_session(&self, name: &str) -> Result<SessionDir, Failure> {
+        let dir = self.session(name)?;
+        if dir.dir().is_dir() {
+            return Ok(dir);
+        }
+        Err(Failure::not_found(format!(
+            "session `{}` stands in the ledger, but its directory is gone",
+            dir.session()
+        ))
+        .help("`lodestar log verify` says what else is missing"))
+    }
+
+    fn latest(&self) -> Result<Candidate, Failure> {
+        let known = self.candidates()?.into_iter();
+        known
+            .filter(|candidate| candidate.opened.is_some())
+            .max_by_key(|candidate| candidate.opened)
+            .ok_or_else(|| Failure::not_found("no session was ever opened here"))
+    }
+
+    fn named(&self, name: &str) -> Result<Candidate, Failure> {
+        // The beginning of a valid id is itself one, so nothing else can match anything.
+        let wanted = SessionId::new(name).map_err(|e| Failure::usage(e.to_string()))?;
+        let all = self.candidates()?;
+        let exact: Vec<&Candidate> = all.iter().filter(|c| c.session == wanted).collect();
+        let matching = if exact.is_empty() {
+            let begins = |c: &&Candidate| c.session.as_str().starts_with(wanted.as_str());
+            all.iter().filter(begins).collect()
+        } else {
+            exact
+        };
+        match matching.as_slice() {
+            [one] => Ok((*one).clone()),
+            [] => Err(
+                Failure::not_found(format!("there is no session `{wanted}` here"))
+                    .help("`lodestar log list` shows all sessions"),
+            ),
+            several => Err(Failure::usage(format!(
+                "`{wanted}` could be any of {} sessions",
+                several.len()
+            ))
+            .help(format!(
+                "give more of the id, or --project: {}",
+                listed(several.iter().map(|c| c.shown()))
+            ))),
+        }
+    }
+
+    fn candidates(&self) -> Result<Vec<Candidate>, Failure> {
+        let mut all = Vec::new();
+        for log in &self.projects {
+            // Only names and order are taken from it; whether it is intact is for `verify` to say.
+            let (ledger, _) = Ledger::read(log, &Trust::default(), &[])
+                .map_err(Failure::io(log.ledger_path()))?;
+            all.extend(
+                ledger
+                    .sessions()
+                    .into_iter()
+                    .map(|(session, facts)| Candidate {
+                        log: log.clone(),
+                        session: session.clone(),
+                        opened: Some((facts.opened_at, facts.opened_seq)),
+                    }),
+            );
+            let on_disk = log.sessions_on_disk().map_err(Failure::io(log.dir()))?;
+            let unknown = on_disk.into_iter().filter(|s| ledger.session(s).is_none());
+            all.extend(unknown.map(|session| Candidate {
+                log: log.clone(),
+                session,
+                opened: None,
+            }));
+        }
+        Ok(all)
+    }
+}
+
+fn given_root(root: &Path) -> Result<PathBuf, Failure> {
+    if root.join(".lodestar").is_dir() {
+        return Ok(root.to_owned());
+    }
+    Err(Failure::not_found(format!(
+        "there is no `.lodestar/` in `{}`",
+        inert::path(root)
+    ))
+    .help("--root names the folder that holds `.lodestar/`, not that directory itself"))
+}
+
+fn nearest_root() -> Result<PathBuf, Failure> {
+    let here = std::env::current_dir().map_err(Failure::io("."))?;
+    let found = here.ancestors().find(|dir| dir.join(".lodestar").is_dir());
+    found.map(Path::to_owned).ok_or_else(|| {
+        Failure::not_found(format!(
+            "there is no `.lodestar/` in `{}` or any folder above it",
+            inert::path(&here)
+        ))
+        .help("change to the project's folder, or name it with --root")
+    })
+}
+
+fn listed(names: impl ExactSizeIterator<Item = impl ToString>) -> String {
+    let total = names.len();
+    let mut shown: Vec<String> = names.take(MOST_NAMED).map(|n| n.to_string()).collect();
+    if total > MOST_NAMED {
+        shown.push(format!("and {} more", total - MOST_NAMED));
+    }
+    shown.join(", ")
+}
