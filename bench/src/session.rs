@@ -9,15 +9,16 @@ use lodestar_core::name::{ActorId, ProjectId, SessionId};
 use lodestar_log::{LogRoot, LogWriter, Receipt, SessionDir, WriterOptions};
 use serde::Serialize;
 
-/// What an agent might note at each step; typed, as the callers of the log are.
+/// What an agent might note at each step; typed, with its fields in canonical order, as the
+/// payloads of the log are.
 #[derive(Serialize)]
 struct Step<'a> {
-    tool: &'a str,
-    path: &'a str,
-    step: u64,
     ok: bool,
+    path: &'a str,
     seconds: f64,
+    step: u64,
     text: &'a str,
+    tool: &'a str,
 }
 
 pub(crate) fn key() -> SecretKey {
@@ -47,7 +48,8 @@ pub(crate) fn append(writer: &LogWriter, actor: &ActorId, step: u64) -> Receipt 
         step,
         ok: true,
         seconds: 0.25,
-        text: "export function store(note: Note): Promise<void> { return db.put(note.id, note); }",
+        text: "export function store(note: Note): Promise<void> { return db.put(note.id, note); } \
+               // kept as it was read, with whatever it says",
     };
     writer
         .append(EventType::AGENT_NOTE, actor, &[], &payload)

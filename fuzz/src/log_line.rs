@@ -16,11 +16,11 @@ pub fn log_line(data: &[u8]) {
         }
         Err(LineError::Unterminated) => panic!("only a file can end inside a line"),
     };
-    for slice in [line.head, line.actor.as_bytes(), line.project.as_bytes()] {
+    for slice in [line.head, line.actor().as_bytes(), line.project().as_bytes()] {
         assert!(lies_in(data, slice));
     }
-    assert!(line.session == LEDGER_NAME || lies_in(data, line.session.as_bytes()));
-    assert!(lies_in(data, line.kind.as_bytes()));
+    assert!(line.session() == LEDGER_NAME || lies_in(data, line.session().as_bytes()));
+    assert!(lies_in(data, line.kind().as_bytes()));
     assert!(line.payload().is_none_or(|payload| lies_in(data, payload)));
     assert_eq!(spelt_again(&line), data, "a line has one spelling");
     head_reads_alike(&line);
@@ -63,14 +63,14 @@ fn head_reads_alike(line: &Line<'_>) {
     let head: Value = serde_json::from_slice(line.head).expect("canonical JSON is JSON");
     let fields = head.as_object().expect("the head is an object");
     assert_eq!(fields.len(), 9);
-    assert_eq!(fields["actor"], line.actor);
+    assert_eq!(fields["actor"], line.actor());
     assert_eq!(fields["payload_hash"], line.payload_hash.to_string());
     assert_eq!(fields["prev"], line.prev.to_string());
-    assert_eq!(fields["project"], line.project);
+    assert_eq!(fields["project"], line.project());
     assert_eq!(fields["seq"], line.seq);
-    assert_eq!(fields["session"], line.session);
+    assert_eq!(fields["session"], line.session());
     assert_eq!(fields["time"], line.time.to_string());
-    assert_eq!(fields["type"], line.kind);
+    assert_eq!(fields["type"], line.kind());
     let parents: Vec<u64> = line.parents().collect();
     assert_eq!(fields["parents"], Value::from(parents.clone()));
     assert!(parents.is_sorted_by(|a, b| a < b) && parents.len() <= MAX_PARENTS);

@@ -1,6 +1,6 @@
 //! SHA-256 digests, their hexadecimal text form, and the domain-separated hashes of RFC 6962.
 //!
-//! Hex is lower case only, so that a digest has exactly one spelling. The codec is table driven:
+//! Hex is lower case only, so that a digest has exactly one spelling. The codec has no branches:
 //! the event log decodes several digests per line and a slow one would dominate verification.
 
 use std::fmt;
@@ -155,29 +155,47 @@ pub fn node_hash(left: &Digest, right: &Digest) -> Digest {
 
 /// Appends the lower-case hexadecimal form of `bytes` to `out`.
 pub fn encode_hex(bytes: &[u8], out: &mut Vec<u8>) {
-    out.reserve(bytes.len() * 2);
-    for &byte in bytes {
-        out.extend_from_slice(&HEX_PAIRS[usize::from(byte)]);
+    let start = out.len();
+    out.resize(start + bytes.len() * 2, 0);
+    let (pairs, _) = out[start..].as_chunks_mut::<2>();
+    for (pair, &byte) in pairs.iter_mut().zip(bytes) {
+        *pair = HEX_PAIRS[usize::from(byte)];
     }
 }
 
 /// Reads exactly `2 * N` lower-case hexadecimal digits; anything else is `None`.
 pub fn decode_hex<const N: usize>(hex: &[u8]) -> Option<[u8; N]> {
-    let (pairs, []) = hex.as_chunks::<2>() else {
-        return None;
-    };
-    if pairs.len() != N {
+    if hex.len() != 2 * N {
         return None;
     }
     let mut bytes = [0; N];
-    // Errors are collected and looked at once, so that the loop has no branches.
+    // Errors are collected and looked at once: without branches the compiler works on whole
+    // vectors. Sixteen bytes at a time, because digests and salts are multiples of that.
     let mut seen = 0;
-    for (byte, &[high, low]) in bytes.iter_mut().zip(pairs) {
+    let (wide, wide_rest) = hex.as_chunks::<32>();
+    let (out, out_rest) = bytes.as_chunks_mut::<16>();
+    for (out, digits) in out.iter_mut().zip(wide) {
+        seen |= decode_sixteen(digits, out);
+    }
+    for (byte, &[high, low]) in out_rest.iter_mut().zip(wide_rest.as_chunks::<2>().0) {
         let (high, low) = (nibble(high), nibble(low));
         seen |= high | low;
         *byte = (high << 4) | (low & 0x0f);
     }
     (seen & 0xf0 == 0).then_some(bytes)
+}
+
+/// Gives a value with one of its upper four bits set if a digit is none.
+fn decode_sixteen(digits: &[u8; 32], out: &mut [u8; 16]) -> u8 {
+    let mut nibbles = [0u8; 32];
+    for (nibble_out, &digit) in nibbles.iter_mut().zip(digits) {
+        *nibble_out = nibble(digit);
+    }
+    for (byte, pair) in out.iter_mut().zip(nibbles.as_chunks::<2>().0) {
+        let pair = u16::from_le_bytes(*pair);
+        *byte = ((pair << 4) | (pair >> 8)) as u8;
+    }
+    nibbles.iter().fold(0, |seen, nibble| seen | nibble)
 }
 
 fn hex_str(hex: &[u8]) -> &str {
@@ -187,7 +205,14 @@ fn hex_str(hex: &[u8]) -> &str {
 const NOT_HEX: u8 = 0xff;
 
 fn nibble(digit: u8) -> u8 {
-    NIBBLES[usize::from(digit)]
+    let (number, letter) = (digit.wrapping_sub(b'0'), digit.wrapping_sub(b'a'));
+    if number < 10 {
+        number
+    } else if letter < 6 {
+        letter + 10
+    } else {
+        NOT_HEX
+    }
 }
 
 static HEX_PAIRS: [[u8; 2]; 256] = {
@@ -197,16 +222,6 @@ static HEX_PAIRS: [[u8; 2]; 256] = {
     while byte < 256 {
         table[byte] = [digits[byte >> 4], digits[byte & 15]];
         byte += 1;
-    }
-    table
-};
-
-static NIBBLES: [u8; 256] = {
-    let mut table = [NOT_HEX; 256];
-    let mut value = 0;
-    while value < 16 {
-        table[b"0123456789abcdef"[value as usize] as usize] = value;
-        value += 1;
     }
     table
 };

@@ -10,9 +10,11 @@ use std::collections::BTreeMap;
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, Read, Write as _};
 use std::path::Path;
+use std::sync::LazyLock;
 
 use lodestar_core::canonical;
 use lodestar_core::digest::{Digest, Hasher, sha256};
+use memchr::memmem::Finder;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use serde_json::value::RawValue;
@@ -206,7 +208,9 @@ fn has_blobs_key(payload: &[u8]) -> bool {
 
 /// Cheap, and true for every payload that lists blobs: the word stands in it.
 pub(crate) fn mentions_blobs(payload: &[u8]) -> bool {
-    memchr::memmem::find(payload, b"\"blobs\":").is_some()
+    // Every line is asked, and preparing the search costs more than searching.
+    static WORD: LazyLock<Finder<'_>> = LazyLock::new(|| Finder::new(b"\"blobs\":"));
+    WORD.find(payload).is_some()
 }
 
 /// The payload's list of blobs; `Ok(None)` where it has none.

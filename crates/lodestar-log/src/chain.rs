@@ -35,15 +35,15 @@ impl Link {
     /// Hashes the line and notes what is wrong with it taken alone.
     pub(crate) fn new(line: &Line<'_>, project: &str, session: &str) -> Self {
         let mut faults = Vec::new();
-        if line.project != project {
-            faults.push(ProblemKind::WrongProject {
-                found: line.project.to_owned(),
-            });
-        }
-        if line.session != session {
-            faults.push(ProblemKind::WrongSession {
-                found: line.session.to_owned(),
-            });
+        if !line.belongs_to(project, session) {
+            if line.project() != project {
+                let found = line.project().to_owned();
+                faults.push(ProblemKind::WrongProject { found });
+            }
+            if line.session() != session {
+                let found = line.session().to_owned();
+                faults.push(ProblemKind::WrongSession { found });
+            }
         }
         if let Some(parent) = line.parents().find(|parent| *parent >= line.seq) {
             faults.push(ProblemKind::ParentAhead { parent });
@@ -51,14 +51,10 @@ impl Link {
         if !line.payload_matches() {
             faults.push(ProblemKind::PayloadChanged);
         }
-        let own = ["log.", "ledger.", "session."];
-        let record = own
-            .iter()
-            .any(|prefix| line.kind.starts_with(prefix))
-            .then(|| Record {
-                kind: line.kind.to_owned(),
-                payload: line.payload().unwrap_or_default().to_vec(),
-            });
+        let record = line.is_own().then(|| Record {
+            kind: line.kind().to_owned(),
+            payload: line.payload().unwrap_or_default().to_vec(),
+        });
         Self {
             seq: line.seq,
             prev: line.prev,

@@ -120,24 +120,20 @@ fn write_integer(out: &mut Vec<u8>, mut n: u64) {
 pub struct Line<'a> {
     /// The head object's bytes, which are what the leaf hash covers.
     pub head: &'a [u8],
-    /// Who caused the event.
-    pub actor: &'a str,
+    actor: &'a [u8],
     /// The `parents` list as it stands between its brackets.
     parents: &'a [u8],
     /// The commitment to salt and payload.
     pub payload_hash: Digest,
     /// The leaf hash of the event before, or the hash of the opening record.
     pub prev: Digest,
-    /// The project.
-    pub project: &'a str,
+    project: &'a [u8],
     /// The position in the session.
     pub seq: u64,
-    /// The session.
-    pub session: &'a str,
+    session: &'a [u8],
     /// When it was written.
     pub time: Timestamp,
-    /// The event type, `name@version`.
-    pub kind: &'a str,
+    kind: &'a [u8],
     /// Payload or tombstone.
     pub body: Body<'a>,
 }
@@ -204,6 +200,38 @@ impl<'a> Line<'a> {
         })
     }
 
+    /// Who caused the event.
+    pub fn actor(&self) -> &'a str {
+        ascii(self.actor)
+    }
+
+    /// The project.
+    pub fn project(&self) -> &'a str {
+        ascii(self.project)
+    }
+
+    /// The session, or [`LEDGER_NAME`](crate::LEDGER_NAME).
+    pub fn session(&self) -> &'a str {
+        ascii(self.session)
+    }
+
+    /// The event type, `name@version`.
+    pub fn kind(&self) -> &'a str {
+        ascii(self.kind)
+    }
+
+    /// Whether the event is one of the log's own and of the session's beginning and end: those
+    /// that the log itself gives a meaning to.
+    pub(crate) fn is_own(&self) -> bool {
+        let own: [&[u8]; 3] = [b"log.", b"ledger.", b"session."];
+        own.iter().any(|prefix| self.kind.starts_with(prefix))
+    }
+
+    /// Whether the event belongs to this session of this project.
+    pub(crate) fn belongs_to(&self, project: &str, session: &str) -> bool {
+        self.project == project.as_bytes() && self.session == session.as_bytes()
+    }
+
     /// The leaf hash: SHA-256 over 0x00 and the head's bytes.
     pub fn leaf_hash(&self) -> Digest {
         leaf_hash(self.head)
@@ -232,6 +260,11 @@ impl<'a> Line<'a> {
             .filter(|digits| !digits.is_empty())
             .map(|digits| digits.iter().fold(0, |n, d| n * 10 + u64::from(d - b'0')))
     }
+}
+
+/// The names of a head are checked when the line is taken apart; most readers never look at them.
+fn ascii(bytes: &[u8]) -> &str {
+    std::str::from_utf8(bytes).expect("the names of a head are ASCII")
 }
 
 /// A part of a line, for saying where a line is broken.

@@ -321,7 +321,7 @@ impl Inclusion {
             }
         };
         let line = Line::parse(text.as_bytes()).map_err(|e| ProveError::Event(e.to_string()))?;
-        let origin = format!("lodestar.log/{}/{}", line.project, line.session);
+        let origin = format!("lodestar.log/{}/{}", line.project(), line.session());
         if origin != checkpoint.origin {
             return Err(ProveError::Event(format!(
                 "the event is of `{origin}`, the checkpoint of `{}`",
@@ -348,8 +348,8 @@ impl Inclusion {
         Ok(Proven {
             event: Some(ProvenHead {
                 seq: line.seq,
-                kind: line.kind.to_owned(),
-                actor: line.actor.to_owned(),
+                kind: line.kind().to_owned(),
+                actor: line.actor().to_owned(),
                 time: line.time,
                 leaf_hash: line.leaf_hash(),
                 payload,

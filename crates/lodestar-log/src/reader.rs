@@ -53,8 +53,8 @@ impl Event {
         Self {
             seq: line.seq,
             time: line.time,
-            kind: line.kind.to_owned(),
-            actor: line.actor.to_owned(),
+            kind: line.kind().to_owned(),
+            actor: line.actor().to_owned(),
             parents: line.parents().collect(),
             leaf_hash: line.leaf_hash(),
             offset,

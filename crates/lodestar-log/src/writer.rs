@@ -126,7 +126,7 @@ impl LogWriter {
             return Err(AppendError::BadParents);
         }
         let shared = &self.inner.shared;
-        let prepared = blob::prepare(&shared.dir.blobs_dir(), payload)?;
+        let prepared = blob::prepare(&shared.blobs, payload)?;
         shared.append(kind, actor, parents, &prepared.payload, after)
     }
 

@@ -9,6 +9,9 @@ use super::{Body, LineError, MAX_PARENTS, MAX_PAYLOAD_BYTES, Part, SALT_BYTES};
 /// The largest integer canonical JSON can carry, and so the largest sequence number.
 const MAX_SEQ: u64 = 1 << 53;
 
+/// No string of a head is longer, quote included: names have 128 characters at the most.
+const LONGEST_STRING: usize = 129;
+
 /// Where a line is being taken apart.
 pub(super) struct Cursor<'a> {
     pub(super) line: &'a [u8],
@@ -34,7 +37,7 @@ impl<'a> Cursor<'a> {
     #[inline]
     fn quoted(&mut self, part: Part) -> Result<&'a [u8], LineError> {
         let rest = &self.line[self.at..];
-        match rest.iter().take(256).position(|b| *b == b'"') {
+        match memchr::memchr(b'"', &rest[..rest.len().min(LONGEST_STRING)]) {
             Some(len) => {
                 self.at += len;
                 Ok(&rest[..len])
@@ -44,13 +47,11 @@ impl<'a> Cursor<'a> {
     }
 
     #[inline]
-    pub(super) fn name(&mut self, part: Part) -> Result<&'a str, LineError> {
+    pub(super) fn name(&mut self, part: Part) -> Result<&'a [u8], LineError> {
         let start = self.at;
         let bytes = self.quoted(part)?;
-        if is_valid_name(bytes)
-            && let Ok(name) = std::str::from_utf8(bytes)
-        {
-            return Ok(name);
+        if is_valid_name(bytes) {
+            return Ok(bytes);
         }
         self.at = start;
         self.broken(part)
@@ -58,10 +59,12 @@ impl<'a> Cursor<'a> {
 
     /// A session's name, or the one name no session can have: the ledger's.
     #[inline]
-    pub(super) fn session(&mut self) -> Result<&'a str, LineError> {
-        if self.line[self.at..].starts_with(crate::ledger::LEDGER_NAME.as_bytes()) {
-            self.at += crate::ledger::LEDGER_NAME.len();
-            return Ok(crate::ledger::LEDGER_NAME);
+    pub(super) fn session(&mut self) -> Result<&'a [u8], LineError> {
+        let ledger = crate::ledger::LEDGER_NAME.as_bytes();
+        let rest = &self.line[self.at..];
+        if rest.starts_with(ledger) {
+            self.at += ledger.len();
+            return Ok(&rest[..ledger.len()]);
         }
         self.name(Part::Session)
     }
@@ -136,13 +139,11 @@ impl<'a> Cursor<'a> {
 
     /// `name@version`. The catalogue may be newer than this reader, so only the form is checked.
     #[inline]
-    pub(super) fn kind(&mut self) -> Result<&'a str, LineError> {
+    pub(super) fn kind(&mut self) -> Result<&'a [u8], LineError> {
         let start = self.at;
         let bytes = self.quoted(Part::Type)?;
-        if is_kind(bytes)
-            && let Ok(kind) = std::str::from_utf8(bytes)
-        {
-            return Ok(kind);
+        if is_kind(bytes) {
+            return Ok(bytes);
         }
         self.at = start;
         self.broken(Part::Type)

@@ -7,6 +7,7 @@
 
 use std::fs::File;
 use std::io;
+use std::path::PathBuf;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard};
 use std::task::{Poll, Waker};
 use std::time::{Duration, Instant};
@@ -56,6 +57,7 @@ impl EventSink for File {
 /// What the writer's clones, its receipts and its thread share.
 pub(crate) struct Shared {
     pub(super) dir: SessionDir,
+    pub(super) blobs: PathBuf,
     pub(super) key: Arc<SecretKey>,
     pub(super) clock: Clock,
     salts: Mutex<SaltPool>,
@@ -116,6 +118,7 @@ impl Shared {
             root: tip.tree.root(),
         };
         Self {
+            blobs: dir.blobs_dir(),
             dir,
             key,
             clock,
