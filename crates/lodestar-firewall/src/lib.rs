@@ -1,0 +1,5 @@
+//! The memory firewall: what was read is not believed.
+#![deny(missing_docs)]
+
+pub mod extract;
+pub mod provenance;
