@@ -1,0 +1,3 @@
+//! What holds for every result, whoever wrote it.
+
+pub(super) mod fixture;
