@@ -17,6 +17,7 @@ mod block;
 mod content;
 mod draft;
 mod file_read;
+mod git;
 mod inert;
 mod language;
 mod lines;
@@ -30,6 +31,7 @@ mod tests;
 
 pub use draft::{ClaimDraft, ContentDraft, MAX_OBJECT};
 pub use file_read::FileRead;
+pub use git::GitStatus;
 pub use inert::{MAX_ATTRIBUTE, MAX_STATEMENT, MAX_SUBJECT, Statement};
 pub use subject::Subject;
 
@@ -105,9 +107,9 @@ impl Extractors {
         Self(Vec::new())
     }
 
-    /// File read.
+    /// Git status and file read.
     pub fn built_in() -> Self {
-        Self::none().with(FileRead)
+        Self::none().with(GitStatus).with(FileRead)
     }
 
     /// Adds one, which comes after those that are there.
