@@ -15,6 +15,7 @@
 
 mod block;
 mod content;
+mod documentation;
 mod draft;
 mod file_read;
 mod git;
@@ -29,6 +30,7 @@ mod uri;
 #[cfg(test)]
 mod tests;
 
+pub use documentation::Documentation;
 pub use draft::{ClaimDraft, ContentDraft, MAX_OBJECT};
 pub use file_read::FileRead;
 pub use git::GitStatus;
@@ -107,9 +109,12 @@ impl Extractors {
         Self(Vec::new())
     }
 
-    /// Git status and file read.
+    /// Git status, file read and documentation.
     pub fn built_in() -> Self {
-        Self::none().with(GitStatus).with(FileRead)
+        Self::none()
+            .with(GitStatus)
+            .with(FileRead)
+            .with(Documentation)
     }
 
     /// Adds one, which comes after those that are there.
