@@ -1,0 +1,91 @@
+//! Whatever a value of the task is glued to, no piece of it is given.
+
+use lodestar_firewall::provenance::{GivenSource, ProvenanceIndex};
+use serde_json::json;
+
+use super::small_index;
+use super::spelling::{Dice, Sort, fresh};
+
+/// What may stand directly before and behind a value.
+const BEFORE: &[&str] = &[
+    "", "(", "[", "{", "<", "\"", "'", "`", "“", "x", "X", "7", "x=", "id:", "tel:", "iban=", "#",
+    "@", "/", "./", "\\", "—", "<b>", "](", "](x ", "**", "_", "$", "+", "-", ".", ",", ":", "=",
+    "12 ", "A4 ", "AB12 ", "x\\ ", "file ", "file 7, ", "no. ", "EUR ",
+];
+const BEHIND: &[&str] = &[
+    "", ")", "]", "}", ">", "\"", "'", "`", "”", "x", "X", "7", "=x", ":x", "'s", "’s", "/", "/*",
+    "*", "\\", "—", "</b>", "](x)", "**", "_", "%", "?", "!", "...", "…", ".", ",", ";", ":",
+    " 12", " 34's", " AB", " EUR 5", "\\ x", ", 8", " and 9", "@x", "(x)", "[1]", "|x",
+];
+
+const SORTS: &[Sort] = &[
+    Sort::Email,
+    Sort::Url,
+    Sort::Host,
+    Sort::Path,
+    Sort::Iban,
+    Sort::Card,
+    Sort::Phone,
+    Sort::Uuid,
+    Sort::Id,
+    Sort::LongNumber,
+];
+
+fn is_given(index: &ProvenanceIndex, text: &str) -> bool {
+    index.explain(&json!(text)).remove(0).label.is_trusted()
+}
+
+/// The letters and digits of a text, by which a piece differs from the whole.
+fn letters(text: &str) -> String {
+    text.chars().filter(|c| c.is_alphanumeric()).collect()
+}
+
+/// Beginnings and ends of a value that lack at least one letter or digit of it: cut at every sign
+/// and at some places between two letters.
+fn pieces(value: &str) -> Vec<&str> {
+    let is_sign = |at: usize| !value.as_bytes()[at].is_ascii_alphanumeric();
+    let cuts = (1..value.len()).filter(|&at| is_sign(at) || is_sign(at - 1) || at % 5 == 0);
+    cuts.flat_map(|at| [&value[..at], &value[at..]])
+        .filter(|piece| letters(piece).len() < letters(value).len())
+        .filter(|piece| letters(piece).len() > 1)
+        .collect()
+}
+
+fn in_fours(text: &str) -> String {
+    let groups: Vec<&[u8]> = text.as_bytes().chunks(4).collect();
+    let groups: Vec<&str> = groups.iter().map(|g| str::from_utf8(g).unwrap()).collect();
+    groups.join(" ")
+}
+
+#[test]
+fn no_piece_of_a_value_is_given_whatever_it_is_glued_to() {
+    let dice = &mut Dice(1);
+    let mut values: Vec<String> = SORTS.iter().map(|&sort| fresh(dice, sort)).collect();
+    values.push(in_fours(&fresh(dice, Sort::Iban)));
+    values.push(in_fours(&fresh(dice, Sort::Card)));
+    values.push("GB29 NWBK 6016 1331 9268 19".to_owned());
+    values.push("US13 NWBK 6016 1331 92".to_owned());
+    values.push("(555) 123-4567".to_owned());
+    values.push("+33 1 23 45 67 89".to_owned());
+    values.push("1234 5678 9012".to_owned());
+    let mut asked = 0;
+    let mut found = Vec::new();
+    for value in &values {
+        for before in BEFORE {
+            for behind in BEHIND {
+                let task = format!("Take care of {before}{value}{behind} as soon as possible");
+                let mut index = small_index();
+                index.give_task(&task, GivenSource::Task).unwrap();
+                for piece in pieces(value) {
+                    asked += 1;
+                    if is_given(&index, piece) {
+                        found.push(format!("{piece:?} of {before:?} {value:?} {behind:?}"));
+                    }
+                }
+            }
+        }
+    }
+    println!("{asked} pieces, {} given", found.len());
+    found.truncate(60);
+    assert!(found.is_empty(), "{}", found.join("\n"));
+}
