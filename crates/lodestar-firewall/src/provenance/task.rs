@@ -12,6 +12,9 @@ mod naming;
 mod quotes;
 
 pub(super) use groups::groups;
+
+use std::ops::Range;
+
 use groups::is_attached;
 use naming::{is_money, is_naming_word, names};
 
@@ -26,6 +29,11 @@ const TELLING_ID: usize = 4;
 /// Shortest sum of money without decimals that is given, in digits: a price of 13 must not make the
 /// file id 13 given.
 const TELLING_SUM: usize = 3;
+
+/// Names and schemes that stand before an address without a space.
+const MAIL_NAMES: &[&str] = &[
+    "mailto:", "tel:", "to:", "cc:", "bcc:", "from:", "mail:", "email:", "phone:",
+];
 
 /// What a task has to say, as pieces of its text.
 #[derive(Debug, Default)]
@@ -45,11 +53,11 @@ pub(super) fn scan(text: &str) -> Found<'_> {
     }
     let mut at = 0;
     for quotation in quotes::quotations(text) {
-        found.prose(&text[at..quotation.outer.start]);
+        found.prose(text, at..quotation.outer.start);
         found.quoted(&text[quotation.inner]);
         at = quotation.outer.end;
     }
-    found.prose(&text[at..]);
+    found.prose(text, at..text.len());
     found
 }
 
@@ -86,7 +94,9 @@ impl<'a> Found<'a> {
         }
     }
 
-    fn prose(&mut self, text: &'a str) {
+    /// The text between two quotations.
+    fn prose(&mut self, whole: &'a str, range: Range<usize>) {
+        let text = &whole[range.clone()];
         let words: Vec<_> = tokens(text).collect();
         let mut grouped = vec![false; words.len()];
         for group in groups(text, &words) {
@@ -100,7 +110,11 @@ impl<'a> Found<'a> {
         for at in 0..words.len() {
             let joined = |index: usize| words[index].raw.ends_with('\\');
             let escaped = joined(at) || at.checked_sub(1).is_some_and(joined);
-            let piece = escaped || is_attached(&words, at);
+            let quoted_on = at + 1 == words.len()
+                && range.end < whole.len()
+                && !text.ends_with(char::is_whitespace);
+            let quoted_off = at == 0 && range.start > 0 && text.starts_with(is_part_of_word);
+            let piece = escaped || quoted_on || quoted_off || is_attached(&words, at);
             let skipped = grouped[at] || piece || words[at].core.is_empty();
             named.push(!skipped && has_digit(words[at].core) && names(&words, at, &named));
             if skipped {
@@ -150,7 +164,7 @@ impl<'a> Found<'a> {
             .split_once("](")
             .and_then(|(_, inner)| inner.strip_suffix(')'))
             .filter(|inner| kind_of(inner).is_address());
-        let schemed = ["mailto:", "tel:"]
+        let schemed = MAIL_NAMES
             .iter()
             .find_map(|scheme| core.strip_prefix(scheme))
             .filter(|inner| matches!(kind_of(inner), ValueKind::Email | ValueKind::Phone));
@@ -164,11 +178,15 @@ impl<'a> Found<'a> {
         }
         let list: Vec<&str> = core.split([',', ';']).collect();
         let is_list = list.len() > 1 && list.iter().all(|item| kind_of(item) == ValueKind::Email);
-        // No address has one of these characters, so what stands between them is whole.
-        let ends = |c: char| matches!(c, '<' | '>' | '"') || !(c.is_ascii() || c.is_alphanumeric());
-        let apart = core
-            .split(ends)
-            .filter(|item| item.len() < core.len() && kind_of(item).delimits_itself());
+        // What no address has in it stands around whole ones. A URL may be written with any letter
+        // and sign outside ASCII, an e-mail address with letters only.
+        let kinds = |item: &&str| item.len() < core.len() && kind_of(item).delimits_itself();
+        let tagged = core.split(['<', '>', '"']).filter(kinds);
+        let dashed = core
+            .split(|c: char| !c.is_ascii() && !c.is_alphanumeric())
+            .filter(kinds)
+            .filter(|item| kind_of(item) != ValueKind::Url);
+        let apart = tagged.chain(dashed);
         let found: Vec<&str> = if is_list { list } else { apart.collect() };
         found.iter().for_each(|item| self.give(item));
         !found.is_empty()
@@ -195,6 +213,11 @@ impl<'a> Found<'a> {
         self.give(value);
         true
     }
+}
+
+/// Whether a character directly behind a quotation goes on with it, as in `"my dir"/a.txt`.
+fn is_part_of_word(c: char) -> bool {
+    !c.is_whitespace() && !matches!(c, ':' | ',' | ';' | '=' | '.' | '!' | '?' | ')' | ']' | '}')
 }
 
 /// What follows the mark of a list item.

@@ -23,7 +23,7 @@ const BRACKETS: &[(char, char)] = &[
 
 /// Marks that end a sentence or a part of one.
 const SENTENCE_MARKS: &[char] = &[
-    '.', ',', ';', ':', '!', '?', '…', '。', '，', '、', '；', '：', '！', '？',
+    '.', ',', ';', ':', '!', '?', '。', '，', '、', '；', '：', '！', '？',
 ];
 
 /// Longest word that is trimmed, in bytes. What is longer is no address, and looking for brackets
@@ -102,9 +102,10 @@ fn trim(raw: &str) -> (Range<usize>, bool) {
         assigned |= core.starts_with([':', '=']) && front == 1;
         range = range.start + front..range.end - back;
     }
-    // `a/...` may be a pattern or a path and an ellipsis: nothing certain is left.
+    // `a/...` may be a pattern, a path and an ellipsis, or a URL that was cut off: nothing certain
+    // is left.
     let core = &raw[range.clone()];
-    if core.ends_with('.') || core.chars().any(is_invisible) {
+    if core.ends_with(['.', '…']) || core.chars().any(is_invisible) {
         range.end = range.start;
     }
     (range, assigned)
@@ -192,6 +193,7 @@ mod tests {
             ("a/{b,c}", "a/{b,c}"),
             ("./...", ""),
             ("a/b...", ""),
+            ("https://a.example/b…", ""),
             ("an\u{200b}na", ""),
             ("a))))))))))))))", ""),
             ("*", "*"),
