@@ -1,6 +1,7 @@
 //! Whatever a value of the task is glued to, no piece of it is given.
 
 use lodestar_firewall::provenance::{GivenSource, ProvenanceIndex};
+use proptest::prelude::*;
 use serde_json::json;
 
 use super::small_index;
@@ -88,4 +89,39 @@ fn no_piece_of_a_value_is_given_whatever_it_is_glued_to() {
     println!("{asked} pieces, {} given", found.len());
     found.truncate(60);
     assert!(found.is_empty(), "{}", found.join("\n"));
+}
+
+/// Whether a piece of a text stands somewhere in it with nothing joined to either side.
+fn stands_alone(text: &str, piece: &str) -> bool {
+    let begins = |c: char| c.is_whitespace() || "([{<>\"'`:=,#@*_—".contains(c);
+    let ends = |c: char| c.is_whitespace() || ")]}<>\"'`.,;:!?*_—".contains(c);
+    let starts = (0..text.len()).filter(|&at| text.is_char_boundary(at));
+    starts
+        .filter(|&at| text[at..].starts_with(piece))
+        .any(|at| {
+            let before = text[..at].chars().next_back();
+            let behind = text[at + piece.len()..].chars().next();
+            before.is_none_or(begins) && behind.is_none_or(ends)
+        })
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(4_000))]
+
+    /// Whatever the task looks like, what it gives stands in it apart from other words.
+    #[test]
+    fn what_is_given_stands_apart_in_the_task(
+        task in "([a-c1-3]{1,4}[-@.:=#+&%'\"(),;—]{0,2} ?){1,8}",
+    ) {
+        let mut index = small_index();
+        index.give_task(&task, GivenSource::Task).unwrap();
+        let ends: Vec<usize> = task.char_indices().map(|(at, _)| at).chain([task.len()]).collect();
+        for (n, &start) in ends.iter().enumerate() {
+            for &end in ends[n + 1..].iter().take(12) {
+                let piece = &task[start..end];
+                let alone = stands_alone(&task, piece);
+                prop_assert!(alone || !is_given(&index, piece), "{piece:?} of {task:?}");
+            }
+        }
+    }
 }
