@@ -14,6 +14,25 @@ const MOST_NAMED: usize = 10;
 /// The session that was opened last.
 pub(crate) const LATEST: &str = "latest";
 
+/// How a session is named on the command line: parsed before anything on disk is looked at.
+#[derive(Debug, Clone)]
+pub(crate) enum SessionName {
+    Latest,
+    /// A whole id, or its beginning: the beginning of a valid id is itself one.
+    Id(SessionId),
+}
+
+impl SessionName {
+    pub(crate) fn parse(text: &str) -> Result<Self, Failure> {
+        match text {
+            LATEST => Ok(Self::Latest),
+            text => SessionId::new(text)
+                .map(Self::Id)
+                .map_err(|e| Failure::usage(e.to_string())),
+        }
+    }
+}
+
 /// The projects a command is about.
 pub(crate) struct Place {
     pub(crate) folder: PathBuf,
@@ -81,17 +100,16 @@ impl Place {
     }
 
     /// The session with this id, this beginning of an id, or the latest.
-    pub(crate) fn session(&self, name: &str) -> Result<SessionDir, Failure> {
-        let found = if name == LATEST {
-            self.latest()?
-        } else {
-            self.named(name)?
+    pub(crate) fn session(&self, name: &SessionName) -> Result<SessionDir, Failure> {
+        let found = match name {
+            SessionName::Latest => self.latest()?,
+            SessionName::Id(id) => self.named(id)?,
         };
         Ok(found.log.session(&found.session))
     }
 
     /// A session that can be read.
-    pub(crate) fn readable_session(&self, name: &str) -> Result<SessionDir, Failure> {
+    pub(crate) fn readable_session(&self, name: &SessionName) -> Result<SessionDir, Failure> {
         let dir = self.session(name)?;
         if dir.dir().is_dir() {
             return Ok(dir);
@@ -111,11 +129,9 @@ impl Place {
             .ok_or_else(|| Failure::not_found("no session was ever opened here"))
     }
 
-    fn named(&self, name: &str) -> Result<Candidate, Failure> {
-        // The beginning of a valid id is itself one, so nothing else can match anything.
-        let wanted = SessionId::new(name).map_err(|e| Failure::usage(e.to_string()))?;
+    fn named(&self, wanted: &SessionId) -> Result<Candidate, Failure> {
         let all = self.candidates()?;
-        let exact: Vec<&Candidate> = all.iter().filter(|c| c.session == wanted).collect();
+        let exact: Vec<&Candidate> = all.iter().filter(|c| c.session == *wanted).collect();
         let matching = if exact.is_empty() {
             let begins = |c: &&Candidate| c.session.as_str().starts_with(wanted.as_str());
             all.iter().filter(begins).collect()

@@ -10,7 +10,7 @@ use serde_json::json;
 use super::event::{EventJson, is_wanted, unreadable};
 use crate::cli::App;
 use crate::failure::{Exit, Failure};
-use crate::place::LATEST;
+use crate::place::{LATEST, SessionName};
 use crate::progress::Progress;
 use crate::{files, inert, json as form, words};
 
@@ -44,7 +44,8 @@ pub(crate) fn run(
     project: Option<&str>,
     app: &mut App,
 ) -> Result<Exit, Failure> {
-    let dir = app.place(project)?.readable_session(&args.session)?;
+    let name = SessionName::parse(&args.session)?;
+    let dir = app.place(project)?.readable_session(&name)?;
     let Some(path) = &args.out else {
         let mut reader = Reader::open(&dir).map_err(Failure::io(dir.events_path()))?;
         while let Some(line) = next_line(&mut reader, &dir, args, &Progress::start(false), 0)? {

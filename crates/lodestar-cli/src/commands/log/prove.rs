@@ -12,7 +12,7 @@ use serde_json::json;
 
 use crate::cli::App;
 use crate::failure::{Exit, Failure};
-use crate::place::LATEST;
+use crate::place::{LATEST, SessionName};
 use crate::trust::LogKeys;
 use crate::{files, inert, json as form, words};
 
@@ -52,7 +52,8 @@ pub(crate) struct ProveArgs {
 }
 
 pub(crate) fn run(args: &ProveArgs, project: Option<&str>, app: &mut App) -> Result<Exit, Failure> {
-    let dir = app.place(project)?.readable_session(&args.session)?;
+    let name = SessionName::parse(&args.session)?;
+    let dir = app.place(project)?.readable_session(&name)?;
     let trust = args.keys.trust()?;
     let proof = prove(args, &dir, &trust)?;
     // What is handed out has passed the check its receiver will make.

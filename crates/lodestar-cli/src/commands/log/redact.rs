@@ -15,6 +15,7 @@ use crate::cli::App;
 use crate::failure::{Exit, Failure};
 use crate::installation::{Installation, OperatorName};
 use crate::operator_key::OperatorKey;
+use crate::place::SessionName;
 use crate::terminal::{self, Terminal};
 use crate::{files, inert, words};
 
@@ -62,7 +63,10 @@ pub(crate) fn run(
     project: Option<&str>,
     app: &mut App,
 ) -> Result<Exit, Failure> {
-    let dir = app.place(project)?.readable_session(&args.session)?;
+    let name = SessionName::parse(&args.session)?;
+    let operator = args.operator.as_deref();
+    let operator = operator.map(OperatorName::parse).transpose()?;
+    let dir = app.place(project)?.readable_session(&name)?;
     if args.reason.trim().is_empty() {
         return Err(Failure::usage(
             "a redaction needs a reason; it is all that readers will have",
@@ -71,7 +75,7 @@ pub(crate) fn run(
     let seqs: BTreeSet<u64> = args.seq.iter().copied().collect();
     let installation = Installation::locate()?;
     let log_key = installation.log_secret()?;
-    let key_file = key_file(args, &installation)?;
+    let key_file = key_file(args, operator, &installation)?;
     let sealed = OperatorKey::parse(&files::read_private(&key_file)?).map_err(|e| {
         Failure::usage(format!(
             "`{}` is no operator's key: {e}",
@@ -96,12 +100,16 @@ pub(crate) fn run(
     print(&dir, &redacted, app)
 }
 
-fn key_file(args: &RedactArgs, installation: &Installation) -> Result<PathBuf, Failure> {
+fn key_file(
+    args: &RedactArgs,
+    operator: Option<OperatorName>,
+    installation: &Installation,
+) -> Result<PathBuf, Failure> {
     if let Some(path) = &args.operator_key {
         return Ok(path.clone());
     }
-    let name = match &args.operator {
-        Some(name) => OperatorName::parse(name)?,
+    let name = match operator {
+        Some(name) => name,
         None => only_operator(installation)?,
     };
     let path = installation.operator_key_path(&name);

@@ -12,7 +12,7 @@ use super::summary::summary;
 use crate::cli::App;
 use crate::failure::{Exit, Failure};
 use crate::output::Out;
-use crate::place::LATEST;
+use crate::place::{LATEST, SessionName};
 use crate::{inert, json};
 
 const AFTER_HELP: &str = "\
@@ -58,8 +58,8 @@ pub(crate) struct ShowArgs {
 }
 
 pub(crate) fn run(args: &ShowArgs, project: Option<&str>, app: &mut App) -> Result<Exit, Failure> {
-    let place = app.place(project)?;
-    let dir = place.readable_session(&args.session)?;
+    let name = SessionName::parse(&args.session)?;
+    let dir = app.place(project)?.readable_session(&name)?;
     let mut reader = Reader::open(&dir).map_err(Failure::io(dir.events_path()))?;
     let mut left = args.limit.unwrap_or(u64::MAX);
     let mut view = View::new(&dir, args.payload, app.json);

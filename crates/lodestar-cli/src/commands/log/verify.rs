@@ -13,6 +13,7 @@ use crate::cli::App;
 use crate::failure::{Exit, Failure};
 use crate::installation::read_vkey;
 use crate::output::Out;
+use crate::place::SessionName;
 use crate::progress::Progress;
 use crate::trust::{self, LogKeys};
 use crate::{files, inert, words};
@@ -56,8 +57,13 @@ pub(crate) fn run(
     project: Option<&str>,
     app: &mut App,
 ) -> Result<Exit, Failure> {
+    let name = args
+        .session
+        .as_deref()
+        .map(SessionName::parse)
+        .transpose()?;
     let place = app.place(project)?;
-    let (logs, session) = match &args.session {
+    let (logs, session) = match &name {
         None => (place.projects.clone(), None),
         Some(name) => {
             let dir = place.session(name)?;
@@ -155,7 +161,11 @@ fn print(
     out: &mut Out,
 ) -> Result<(), Failure> {
     for report in reports {
-        print_project(report, only, out)?;
+        let label = match reports.len() {
+            1 => String::new(),
+            _ => format!("{}/", report.project),
+        };
+        print_project(report, only, &label, out)?;
     }
     let paint = out.paint;
     let sessions = reports.iter().flat_map(|r| &r.sessions);
@@ -179,13 +189,19 @@ fn print(
 fn print_project(
     report: &ProjectReport,
     only: Option<&SessionId>,
+    label: &str,
     out: &mut Out,
 ) -> Result<(), Failure> {
     let ids = report.sessions.iter().map(|s| s.session.as_str().len());
     let ledger_name = format!("{} ledger", report.project);
-    let width = ids.max().unwrap_or(0).max(ledger_name.len());
-    for session in report.sessions.iter() {
-        print_session(session, width, out)?;
+    let width = (ids.max().unwrap_or(0) + label.len()).max(ledger_name.len());
+    for session in &report.sessions {
+        let name = format!(
+            "{label}{:<width$}",
+            session.session,
+            width = width - label.len()
+        );
+        print_session(session, &name, out)?;
     }
     let missing = only.filter(|only| report.sessions.iter().all(|s| s.session != **only));
     if let Some(missing) = missing {
@@ -201,10 +217,9 @@ fn print_project(
     print_findings(&report.problems, &report.remarks, out)
 }
 
-fn print_session(report: &SessionReport, width: usize, out: &mut Out) -> Result<(), Failure> {
+fn print_session(report: &SessionReport, name: &str, out: &mut Out) -> Result<(), Failure> {
     let line = format!(
-        "{:<width$}  {:>14}  root {}  proven {}  {}",
-        report.session.as_str(),
+        "{name}  {:>14}  root {}  proven {}  {}",
         words::count(report.events, "event"),
         words::short(&report.root),
         words::number(report.proven),

@@ -1,0 +1,105 @@
+//! `lodestar log export`
+
+use std::fs;
+
+use lodestar_core::event::EventType;
+use serde_json::{Value, json};
+
+use crate::world::{World, actor};
+
+#[test]
+fn blobs_are_back_in_their_places() {
+    let world = World::new();
+    let large = "content of a large file\n".repeat(5_000);
+    let writer = world.open("web", "s-1");
+    writer
+        .append(
+            EventType::OBSERVATION_RECORDED,
+            &actor(),
+            &[],
+            &json!({"content": large, "n": 1}),
+        )
+        .expect("appended");
+    writer.close(&actor(), &json!({})).expect("closed");
+    let events = world
+        .run(&["log", "export", "--type", "observation."])
+        .expect(0)
+        .ndjson();
+    assert_eq!(events.len(), 1);
+    assert_eq!(events[0]["payload"], json!({"content": large, "n": 1}));
+}
+
+#[test]
+fn a_file_is_written_whole_or_not_at_all() {
+    let world = World::new();
+    world.closed("web", "s-1");
+    let out = world.path("out.ndjson");
+    let out_text = out.to_str().expect("UTF-8");
+    let run = world.run(&["log", "export", "--out", out_text]).expect(0);
+    assert!(run.out.starts_with("5 events written to "), "{}", run.out);
+    let direct = world.run(&["log", "export"]).expect(0).out;
+    assert_eq!(fs::read_to_string(&out).expect("written"), direct);
+    let summary = world
+        .run(&["log", "export", "--out", out_text, "--json"])
+        .expect(0)
+        .json();
+    assert_eq!(summary["events"], 5);
+
+    // A log that breaks off in the middle leaves the old export.
+    let path = world.session("web", "s-1").events_path();
+    let broken =
+        fs::read_to_string(&path)
+            .expect("readable")
+            .replacen("action.judged", "action judged", 1);
+    fs::write(&path, broken).expect("written");
+    world.run(&["log", "export", "--out", out_text]).expect(1);
+    assert_eq!(fs::read_to_string(&out).expect("still there"), direct);
+    let leftovers = fs::read_dir(world.path("."))
+        .expect("readable")
+        .filter(|e| {
+            e.as_ref()
+                .expect("readable")
+                .file_name()
+                .to_string_lossy()
+                .starts_with(".lodestar-")
+        });
+    assert_eq!(leftovers.count(), 0);
+}
+
+#[test]
+fn a_missing_blob_fails_and_names_the_event() {
+    let world = World::new();
+    let writer = world.open("web", "s-1");
+    writer
+        .append(
+            EventType::OBSERVATION_RECORDED,
+            &actor(),
+            &[],
+            &json!({"content": "x".repeat(100_000)}),
+        )
+        .expect("appended");
+    writer.close(&actor(), &json!({})).expect("closed");
+    fs::remove_dir_all(world.session("web", "s-1").blobs_dir()).expect("removed");
+    let run = world.run(&["log", "export"]).expect(1);
+    assert!(
+        run.err.contains("event #1 cannot be restored"),
+        "{}",
+        run.err
+    );
+}
+
+#[test]
+fn a_redacted_event_has_no_payload_and_names_who_took_it() {
+    let world = World::new();
+    world.closed("web", "s-1");
+    world.add_operator();
+    world
+        .run(&[
+            "log", "redact", "s-1", "--seq", "3", "--reason", "test", "--yes",
+        ])
+        .expect(0);
+    let events = world.run(&["log", "export"]).expect(0).ndjson();
+    assert_eq!(events[3]["payload"], Value::Null);
+    assert_eq!(events[3]["redacted_by"], 5);
+    assert_eq!(events[2]["redacted_by"], Value::Null);
+}
