@@ -38,9 +38,13 @@ fn seeds(target: &str) -> Vec<(String, Vec<u8>)> {
     let mut seeds: Vec<_> = fs::read_dir(folder("corpus").join(target))
         .expect("every target has a folder of seeds")
         .map(|entry| {
-            let path = entry.unwrap().path();
-            let name = path.file_name().unwrap().to_string_lossy().into_owned();
-            (name, fs::read(path).unwrap())
+            let path = entry.expect("a readable folder").path();
+            let name = path
+                .file_name()
+                .expect("a file has a name")
+                .to_string_lossy()
+                .into_owned();
+            (name, fs::read(path).expect("a readable seed"))
         })
         .collect();
     seeds.sort();
@@ -93,14 +97,20 @@ fn work(target: Target, seeds: &[Vec<u8>], busy: &Busy) {
     let mut mutator = Mutator::new(SEED);
     let mutations = (0..iterations()).map(|_| mutator.damage(seeds));
     for input in seeds.iter().cloned().chain(mutations) {
-        busy.input.lock().unwrap().clone_from(&input);
+        busy.input
+            .lock()
+            .expect("nobody panics while it holds the input")
+            .clone_from(&input);
         target(&input);
         busy.done.fetch_add(1, Ordering::Relaxed);
     }
 }
 
 fn shown(busy: &Busy) -> String {
-    let input = busy.input.lock().unwrap();
+    let input = busy
+        .input
+        .lock()
+        .expect("nobody panics while it holds the input");
     format!("b\"{}\"", input.escape_ascii())
 }
 
