@@ -189,9 +189,9 @@ fn mutations_get_past_the_parsers_and_do_not_all() {
     }
 }
 
-fn failure_of(target: Target) -> String {
+fn failure_of(target: Target, hang: Duration) -> String {
     let seeds = vec![b"a seed".to_vec()];
-    let run = thread::spawn(move || watch("it", target, seeds, Duration::from_millis(100)));
+    let run = thread::spawn(move || watch("it", target, seeds, hang));
     let failure = run.join().expect_err("the run fails");
     failure
         .downcast_ref::<String>()
@@ -203,14 +203,17 @@ fn failure_of(target: Target) -> String {
 fn a_hang_is_a_failure_that_shows_the_input() {
     // The thread stays behind, as it must; it ends with the test's process.
     let hangs: Target = |_| thread::sleep(Duration::from_secs(3600));
-    assert_eq!(failure_of(hangs), "it hangs at input 0: b\"a seed\"");
+    assert_eq!(
+        failure_of(hangs, Duration::from_millis(100)),
+        "it hangs at input 0: b\"a seed\""
+    );
 }
 
 #[test]
 fn a_broken_law_is_a_failure_that_shows_the_input() {
     let breaks: Target = |data| assert!(data.is_empty(), "this panic is wanted");
     assert_eq!(
-        failure_of(breaks),
+        failure_of(breaks, HANG),
         "it breaks a law at input 0: b\"a seed\""
     );
 }
