@@ -13,6 +13,7 @@ mod pipes;
 mod proofs;
 mod redact;
 mod show;
+mod tamper;
 mod terminal;
 mod verify;
 mod world;
