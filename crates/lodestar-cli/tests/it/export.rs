@@ -103,3 +103,37 @@ fn a_redacted_event_has_no_payload_and_names_who_took_it() {
     assert_eq!(events[3]["redacted_by"], 5);
     assert_eq!(events[2]["redacted_by"], Value::Null);
 }
+
+#[test]
+fn a_link_stays_a_link_and_what_is_no_file_is_not_replaced_by_one() {
+    use std::os::unix::fs::FileTypeExt as _;
+    let world = World::new();
+    world.closed("web", "s-1");
+    let target = world.write("target", "old");
+    let link = world.path("link");
+    std::os::unix::fs::symlink(&target, &link).expect("linked");
+    let out = |path: &std::path::Path| {
+        let path = path.to_str().expect("UTF-8").to_owned();
+        world.run(&["log", "export", "--out", &path])
+    };
+    out(&link).expect(0);
+    assert!(link.is_symlink());
+    assert_eq!(
+        fs::read_to_string(&target)
+            .expect("readable")
+            .lines()
+            .count(),
+        5
+    );
+    let socket = world.path("socket");
+    let _listener = std::os::unix::net::UnixListener::bind(&socket).expect("bound");
+    out(&socket).expect(2);
+    assert!(
+        fs::metadata(&socket)
+            .expect("there")
+            .file_type()
+            .is_socket()
+    );
+    out(&world.path("config")).expect(2);
+    out(&world.path("no/such/dir/file")).expect(3);
+}

@@ -69,7 +69,10 @@ fn five_hundred_flipped_bits_are_found_by_the_binary() {
         let run = world.run(&["log", "verify", "--json"]);
         assert_eq!(run.code, 1, "bit {bit} of {}: {run:?}", file.display());
         let report = run.out;
-        assert!(report.contains("\"code\""), "it names what is wrong: {report}");
+        assert!(
+            report.contains("\"code\""),
+            "it names what is wrong: {report}"
+        );
         fs::write(file, &original).expect("written");
     }
     world.run(&["log", "verify"]).expect(0);

@@ -258,6 +258,30 @@ fn a_head_goes_to_its_project_and_a_project_that_vanished_is_missed() {
     assert!(run.err.contains("lodestar.log/web/_ledger"), "{}", run.err);
 }
 
+#[test]
+fn names_and_reasons_that_others_chose_are_shown_inertly() {
+    let world = World::new();
+    world.closed("web", "s-1");
+    world.add_operator();
+    let reason = "\x1b[31mleaked\u{202e}\nfor good";
+    let args = ["log", "redact", "s-1", "--seq", "1", "--yes", "--reason"];
+    let args: Vec<&str> = args.into_iter().chain([reason]).collect();
+    world.run(&args).expect(0);
+    let path = world.session("web", "s-1").checkpoint_path();
+    let mut note = fs::read_to_string(&path).expect("readable");
+    note.push_str("— evil\u{202e}\u{9b}31m AAAAAAAAAAA=\n");
+    fs::write(&path, note).expect("written");
+    let run = world.run(&["log", "verify"]).expect(0);
+    assert_inert(&run.out);
+    assert!(run.out.contains("evil⟨U+202E⟩⟨U+009B⟩31m"), "{}", run.out);
+    assert!(
+        run.out.contains("␛[31mleaked⟨U+202E⟩␊for good"),
+        "{}",
+        run.out
+    );
+    assert_inert(&world.run(&["log", "verify", "--json"]).expect(0).out);
+}
+
 fn copy_dir(from: &Path, to: &Path) {
     fs::create_dir_all(to).expect("created");
     for entry in fs::read_dir(from).expect("readable") {

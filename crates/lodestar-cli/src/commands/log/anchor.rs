@@ -1,5 +1,6 @@
 //! `lodestar log anchor`: what a witness signs, and what came back.
 
+use std::fs::File;
 use std::io::Write as _;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -57,8 +58,12 @@ pub(crate) fn run(
 
 fn print_head(args: &AnchorArgs, log: &ProjectLog, app: &mut App) -> Result<Exit, Failure> {
     let trust = args.keys.trust()?;
+    // Nobody appends meanwhile, so an unfinished record is not taken for damage.
+    let lock = File::open(log.dir()).map_err(Failure::io(log.dir()))?;
+    lock.lock_shared().map_err(Failure::io(log.dir()))?;
     let (ledger, problems) =
         Ledger::read(log, &trust, &[]).map_err(Failure::io(log.ledger_path()))?;
+    drop(lock);
     if let Some(problem) = problems.first() {
         return Err(
             Failure::check(format!("the ledger is not intact: {problem}"))
@@ -88,6 +93,12 @@ fn print_head(args: &AnchorArgs, log: &ProjectLog, app: &mut App) -> Result<Exit
             checkpoint.size,
             inert::path(path)
         )?;
+    } else if app.out.is_terminal && inert::lines(head) != head {
+        // The log's signature does not cover the names in the lines that others added.
+        return Err(
+            Failure::check("the head has characters in it that act on a terminal")
+                .help("write it to a file with --out"),
+        );
     } else {
         // To be signed as it is: the bytes, and nothing but the bytes.
         app.out.write_all(head.as_bytes())?;
