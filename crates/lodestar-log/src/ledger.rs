@@ -140,14 +140,16 @@ impl Ledger {
         sha256(origin(log.project(), LEDGER_NAME).as_bytes())
     }
 
-    /// Reads the ledger as it stands and says what is wrong with it. `roots_at` lists sizes whose
-    /// roots the caller will want to compare.
+    /// Reads the ledger as it stands and says what is wrong with it. Nobody appends meanwhile, so
+    /// what is read is a whole state of it. `roots_at` lists sizes whose roots the caller will
+    /// want to compare.
     pub fn read(
         log: &ProjectLog,
         trust: &Trust,
         roots_at: &[u64],
     ) -> std::io::Result<(Self, Vec<Problem>)> {
         let mut problems = Problems::default();
+        let _lock = lock_shared(log)?;
         let ledger = Self::fold(log, trust, roots_at, &mut problems)?;
         Ok((ledger, problems.finish()))
     }
@@ -280,6 +282,13 @@ impl Ledger {
                 session: session.to_string(),
             })
     }
+}
+
+/// Keeps appenders out while the value lives; readers do not disturb each other.
+pub(crate) fn lock_shared(log: &ProjectLog) -> std::io::Result<File> {
+    let lock = File::open(log.dir())?;
+    lock.lock_shared()?;
+    Ok(lock)
 }
 
 /// Reads and checks the ledger's signed head. A missing one is reported by whoever knows whether

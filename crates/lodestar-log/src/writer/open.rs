@@ -2,6 +2,8 @@
 
 use std::fs::{File, TryLockError};
 use std::sync::{Arc, Mutex};
+use std::thread;
+use std::time::Duration;
 
 use lodestar_core::event::EventType;
 use lodestar_core::name::{ActorId, SessionId};
@@ -176,7 +178,7 @@ impl LogWriter {
             tip,
             proven,
         ));
-        let thread = std::thread::Builder::new()
+        let thread = thread::Builder::new()
             .name("lodestar-log".to_owned())
             .spawn({
                 let shared = Arc::clone(&shared);
@@ -194,16 +196,27 @@ impl LogWriter {
     }
 }
 
+/// How often, and how long apart, a taken lock is tried again: whoever only looks whether a
+/// session is live holds it for microseconds, a writer for as long as it lives.
+const LOCK_TRIES: u32 = 5;
+const LOCK_PAUSE: Duration = Duration::from_millis(5);
+
 /// The exclusive lock on a session's directory; the operating system drops it with the process.
 pub(crate) fn lock_session(dir: &SessionDir) -> Result<File, OpenError> {
     let handle = File::open(dir.dir()).map_err(OpenError::io(dir.dir()))?;
-    match handle.try_lock() {
-        Ok(()) => Ok(handle),
-        Err(TryLockError::WouldBlock) => Err(OpenError::Busy {
-            session: dir.session().clone(),
-        }),
-        Err(TryLockError::Error(source)) => Err(OpenError::io(dir.dir())(source)),
+    for attempt in 1.. {
+        match handle.try_lock() {
+            Ok(()) => break,
+            Err(TryLockError::WouldBlock) if attempt < LOCK_TRIES => thread::sleep(LOCK_PAUSE),
+            Err(TryLockError::WouldBlock) => {
+                return Err(OpenError::Busy {
+                    session: dir.session().clone(),
+                });
+            }
+            Err(TryLockError::Error(source)) => return Err(OpenError::io(dir.dir())(source)),
+        }
     }
+    Ok(handle)
 }
 
 /// An interrupted start leaves at most its first event. More than that without a checkpoint means

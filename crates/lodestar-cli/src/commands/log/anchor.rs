@@ -1,6 +1,5 @@
 //! `lodestar log anchor`: what a witness signs, and what came back.
 
-use std::fs::File;
 use std::io::Write as _;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -58,12 +57,8 @@ pub(crate) fn run(
 
 fn print_head(args: &AnchorArgs, log: &ProjectLog, app: &mut App) -> Result<Exit, Failure> {
     let trust = args.keys.trust()?;
-    // Nobody appends meanwhile, so an unfinished record is not taken for damage.
-    let lock = File::open(log.dir()).map_err(Failure::io(log.dir()))?;
-    lock.lock_shared().map_err(Failure::io(log.dir()))?;
     let (ledger, problems) =
         Ledger::read(log, &trust, &[]).map_err(Failure::io(log.ledger_path()))?;
-    drop(lock);
     if let Some(problem) = problems.first() {
         return Err(
             Failure::check(format!("the ledger is not intact: {problem}"))
