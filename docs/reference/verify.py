@@ -64,6 +64,7 @@ def verify(folder):
 
 if __name__ == "__main__":
     sys.excepthook = lambda kind, error, _: print(f"{kind.__name__}: {error}")
+    sys.dont_write_bytecode = True
     events, notes, summary = verify(pathlib.Path(sys.argv[1]).resolve())
     try:
         import verify_more
