@@ -7,15 +7,14 @@ from verify_ed25519 import verify as signed_by
 
 def verify(folder, events, notes, keys):
     keys = [key_of(text) for text in keys]
-    gaps, answers = set(), set()
+    gaps, answers, erased, lost = set(), set(), {}, {}
     for seq, (kind, payload, leaf, redaction) in enumerate(events):
         at = f"events.ndjson #{seq}:"
-        files = [(f"blobs/{blob['sha256']}", blob["sha256"]) for blob in payload.get("blobs", [])]
-        if kind == "log.recovered@1":
-            files.append((f"recovered/{payload['kept']}", payload["sha256"]))
-        for name, expected in files:
-            check((folder / name).is_file(), f"{at} {name} is missing")
-            check(sha((folder / name).read_bytes()).hex() == expected, f"{at} {name} was changed")
+        for name in (blob["sha256"] for blob in payload.get("blobs", [])):
+            check(has_hash(folder / "blobs" / name, name), f"{at} blob {name} is missing or changed")
+            erased.pop(name, None)
+        if kind == "log.recovered@1" and not has_hash(folder / "recovered" / payload["kept"], payload["sha256"]):
+            lost[payload["kept"]] = f"{at} what was recovered is missing or changed"
         if redaction is not None:
             gaps.add((seq, leaf.hex(), redaction))
         if kind == "log.redacted@1":
@@ -26,8 +25,13 @@ def verify(folder, events, notes, keys):
             names = subject["project"], subject["session"]
             check(names == (folder.parent.name, folder.name), f"{at} redacts another log")
             answers |= {(event["seq"], event["leaf_hash"], seq) for event in subject["events"]}
-            left = [name for name in subject["blobs"] if (folder / "blobs" / name).exists()]
-            check(not left, f"{at} redacted blobs are still there: {left}")
+            erased.update({name: f"{at} redacted blob {name} is still there" for name in subject["blobs"]})
+            for part in subject.get("recovered", []):
+                lost.pop(part, None)
+    for problem in lost.values():
+        check(False, problem)
+    for name, problem in erased.items():
+        check(not (folder / "blobs" / name).exists(), problem)
     for seq, _, redaction in sorted(gaps ^ answers):
         check(False, f"events.ndjson #{seq}: payload or tombstone, and not what redaction #{redaction} says")
     for note in notes if keys else []:
@@ -35,6 +39,10 @@ def verify(folder, events, notes, keys):
         check(note_is_signed(note, origin, keys[0]), f"the checkpoint of {origin} is not signed by the log key")
     checked = ["checkpoints"] * bool(keys) + ["redactions"] * bool(keys[1:])
     return f"; signatures checked: {' and '.join(checked) or 'none'}"
+
+
+def has_hash(file, expected):
+    return file.is_file() and sha(file.read_bytes()).hex() == expected
 
 
 def unbase64(text):
