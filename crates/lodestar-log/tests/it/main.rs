@@ -9,6 +9,8 @@ mod basics;
 mod concurrent;
 mod crash;
 mod disk_full;
+mod hostile;
+mod interrupted;
 mod proofs;
 mod python;
 mod redaction;
