@@ -14,5 +14,6 @@ mod interrupted;
 mod proofs;
 mod python;
 mod redaction;
+mod rules;
 mod support;
 mod tamper;
