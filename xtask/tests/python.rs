@@ -1,5 +1,6 @@
-//! The Python verifier with keys: it accepts the sample log, and no damaged copy of it. That it
-//! agrees with ours on many sessions is tested beside the log; here it is about its signatures.
+//! The Python verifiers: the full one accepts the sample log, and no damaged copy of it, and never
+//! skips signatures silently. That the short one agrees with ours on many sessions is tested beside
+//! the log.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -24,7 +25,7 @@ fn python_is_missing() -> bool {
 
 fn verify(project: &Path, keys: &[&str]) -> Output {
     Command::new("python3")
-        .arg(reference().join("verify.py"))
+        .arg(reference().join("verify_full.py"))
         .arg(project.join("s1"))
         .args(keys)
         .output()
@@ -95,6 +96,76 @@ fn other_keys_than_the_signers_are_refused() {
         assert_eq!(output.status.code(), Some(1));
         assert!(String::from_utf8_lossy(&output.stdout).contains("not signed by"));
     }
+}
+
+#[test]
+fn what_was_not_checked_is_said_and_is_no_success() {
+    if python_is_missing() {
+        return;
+    }
+    let sample = reference().join("sample");
+    for (arguments, exit) in [
+        (&[][..], 2),
+        (&[LOG_KEY][..], 2),
+        (&["--no-signatures"][..], 0),
+    ] {
+        let output = verify(&sample, arguments);
+        let text = String::from_utf8_lossy(&output.stdout);
+        assert_eq!(output.status.code(), Some(exit), "{arguments:?}: {text}");
+        assert!(text.contains("NOT checked"), "{arguments:?}: {text}");
+    }
+    let scratch = tempfile::tempdir().unwrap();
+    let alone = scratch.path().join("verify_full.py");
+    fs::copy(reference().join("verify_full.py"), &alone).unwrap();
+    let output = Command::new("python3")
+        .arg(&alone)
+        .arg(sample.join("s1"))
+        .args([LOG_KEY, OPERATOR_KEY])
+        .output()
+        .unwrap();
+    assert_eq!(output.status.code(), Some(1), "its helper is missing");
+}
+
+#[test]
+fn the_short_verifier_stands_alone_and_never_ends_in_a_traceback() {
+    if python_is_missing() {
+        return;
+    }
+    let scratch = tempfile::tempdir().unwrap();
+    let alone = scratch.path().join("verify.py");
+    fs::copy(reference().join("verify.py"), &alone).unwrap();
+    let project = scratch.path().join("sample");
+    copy(&reference().join("sample"), &project);
+    let run = |arguments: &[&Path]| {
+        let mut python = Command::new("python3");
+        let output = python.arg(&alone).args(arguments).output().unwrap();
+        let text = [output.stdout, output.stderr].concat();
+        let text = String::from_utf8_lossy(&text).into_owned();
+        assert_eq!(text.lines().count(), 1, "{text}");
+        (output.status.code().unwrap(), text)
+    };
+    let session = project.join("s1");
+    assert_eq!(run(&[]).0, 2);
+    assert_eq!(run(&[&session]), (0, "OK: 8 events\n".to_owned()));
+    for file in [
+        "ledger.ndjson",
+        "ledger.checkpoint",
+        "s1/events.ndjson",
+        "s1/checkpoint",
+    ] {
+        let file = project.join(file);
+        let original = fs::read(&file).unwrap();
+        let cut = &original[..original.len() / 3];
+        for wrong in [&b""[..], b"\xff\xfe\n", b"{\n", b"\n\n", cut] {
+            fs::write(&file, wrong).unwrap();
+            let (exit, text) = run(&[&session]);
+            assert_eq!(exit, 1, "{}: {text}", file.display());
+        }
+        fs::remove_file(&file).unwrap();
+        assert_eq!(run(&[&session]).0, 1, "{} is missing", file.display());
+        fs::write(&file, original).unwrap();
+    }
+    assert_eq!(run(&[&session]).0, 0);
 }
 
 /// The first three vectors of RFC 8032, section 7.1.
