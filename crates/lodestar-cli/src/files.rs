@@ -117,11 +117,41 @@ pub(crate) fn replace<T>(
         .prefix(".lodestar-")
         .permissions(std::fs::Permissions::from_mode(0o666))
         .tempfile_in(dir)
-        .map_err(failed)?;
+        .map_err(|e| failed(without_path(&e)))?;
     let done = write_buffered(temporary.as_file_mut(), path, write)?;
     temporary.as_file().sync_all().map_err(failed)?;
     temporary.persist(&target).map_err(|e| failed(e.error))?;
     Ok(done)
+}
+
+/// The error alone: `tempfile` adds the name of a file that is nobody's business.
+fn without_path(error: &io::Error) -> io::Error {
+    let text = error.to_string();
+    let text = text.split(" at path ").next().unwrap_or_default();
+    io::Error::new(error.kind(), text)
+}
+
+/// Errors of writing name the file that was asked for.
+struct Named<'a> {
+    file: &'a mut File,
+    path: &'a Path,
+}
+
+impl Named<'_> {
+    fn named(&self, error: &io::Error) -> io::Error {
+        let path = inert::path(self.path);
+        io::Error::new(error.kind(), format!("`{path}`: {error}"))
+    }
+}
+
+impl Write for Named<'_> {
+    fn write(&mut self, buf: &[u8]) -> io::Result<usize> {
+        self.file.write(buf).map_err(|e| self.named(&e))
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        self.file.flush().map_err(|e| self.named(&e))
+    }
 }
 
 fn write_buffered<T>(
@@ -129,8 +159,8 @@ fn write_buffered<T>(
     path: &Path,
     write: impl FnOnce(&mut dyn Write) -> Result<T, Failure>,
 ) -> Result<T, Failure> {
-    let mut buffered = io::BufWriter::new(file);
+    let mut buffered = io::BufWriter::new(Named { file, path });
     let done = write(&mut buffered)?;
-    buffered.flush().map_err(Failure::io(path))?;
+    buffered.flush()?;
     Ok(done)
 }

@@ -1,5 +1,6 @@
 //! Where the log is, and which session is meant.
 
+use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
 use lodestar_core::name::{ProjectId, SessionId};
@@ -28,7 +29,7 @@ impl SessionName {
             LATEST => Ok(Self::Latest),
             text => SessionId::new(text)
                 .map(Self::Id)
-                .map_err(|e| Failure::usage(e.to_string())),
+                .map_err(|e| Failure::name("session", &e)),
         }
     }
 }
@@ -59,7 +60,7 @@ impl Place {
     pub(crate) fn find(root: Option<&Path>, project: Option<&str>) -> Result<Self, Failure> {
         // Before anything on disk is looked at.
         let wanted = project
-            .map(|name| ProjectId::new(name).map_err(|e| Failure::usage(e.to_string())))
+            .map(|name| ProjectId::new(name).map_err(|e| Failure::name("project", &e)))
             .transpose()?;
         let folder = match root {
             Some(root) => given_root(root)?,
@@ -159,7 +160,7 @@ impl Place {
         let mut all = Vec::new();
         for log in &self.projects {
             // Only names and order are taken from it; whether it is intact is for `verify` to say.
-            let (ledger, _) = Ledger::read(log, &Trust::default(), &[])
+            let (ledger, _) = Ledger::read(log, &Trust::default(), &BTreeSet::new())
                 .map_err(Failure::io(log.ledger_path()))?;
             all.extend(
                 ledger

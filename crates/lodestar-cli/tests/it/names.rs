@@ -100,6 +100,15 @@ fn the_error_names_what_is_wrong_with_the_name() {
         .error();
     assert_eq!(error["code"], "usage");
     insta::assert_snapshot!(error["message"].as_str().expect("text"));
+    for (args, of) in [
+        (&["log", "list", "--project", "a/b"][..], "project"),
+        (&["approve", "keygen", "--name", "a/b"], "operator"),
+        (&["log", "show", ""], "session"),
+    ] {
+        let run = world.run(args).expect(2);
+        let begin = format!("error: the {of}'s name ");
+        assert!(run.err.starts_with(&begin), "{}", run.err);
+    }
 }
 
 #[test]

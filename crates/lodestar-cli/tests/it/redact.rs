@@ -31,7 +31,8 @@ fn content_goes_and_the_session_still_verifies() {
     assert!(!events.contains("IGNORE"));
     let run = world.run(&["log", "verify"]).expect(0);
     assert!(
-        run.out.contains("2 payloads are redacted by #5"),
+        run.out
+            .contains("2 payloads are redacted by #5, signed by `alice`: "),
         "{}",
         run.out
     );
@@ -47,7 +48,8 @@ fn content_goes_and_the_session_still_verifies() {
         .expect(0);
     // Who does not know the operator does not accept the gap.
     fs::remove_dir_all(world.path("config/operators")).expect("removed");
-    world.run(&["log", "verify"]).expect(1);
+    let run = world.run(&["log", "verify"]).expect(1);
+    assert!(run.out.contains("pass --operator"), "{}", run.out);
     let alice = world.write("alice.pub", &vkey("alice", &crate::world::operator_key()));
     world
         .run(&[
@@ -113,6 +115,7 @@ fn the_wrong_events_and_sessions_are_refused_and_nothing_changes() {
     let _live = world.open("web", "live");
     let run = world.run(&redact(&["live", "--seq", "0"])).expect(2);
     assert!(run.err.contains("being written"), "{}", run.err);
+    assert!(run.err.contains("help: stop the process"), "{}", run.err);
 }
 
 #[test]
@@ -139,8 +142,12 @@ fn only_a_pinned_operator_who_is_not_the_log_may_redact() {
         "{}",
         run.err
     );
-    // Even pinned, the log key redacts nothing.
+    // The log key redacts nothing, even pinned.
     let log = world.path("config/keys/log.key");
+    let run = world.run(&by_file(&log)).expect(4);
+    assert!(run.err.contains("is the log key"), "{}", run.err);
+    assert!(run.err.contains("lodestar approve keygen"), "{}", run.err);
+    assert!(!run.err.contains("put its public key"), "{}", run.err);
     world.write(
         "config/operators/log-key.pub",
         &fs::read_to_string(world.path("config/keys/log.pub")).expect("readable"),
@@ -170,5 +177,10 @@ fn a_tampered_session_is_not_redacted() {
     fs::write(&path, &text).expect("written");
     let run = world.run(&redact(&["s-1", "--seq", "1"])).expect(1);
     assert!(run.err.contains("nothing was redacted"), "{}", run.err);
+    assert!(
+        run.err.contains("`lodestar log verify` lists everything"),
+        "{}",
+        run.err
+    );
     assert_eq!(fs::read_to_string(&path).expect("readable"), text);
 }

@@ -6,7 +6,7 @@ use std::path::Path;
 use lodestar_core::key::SecretKey;
 use lodestar_core::note::{Checkpoint, Note, NoteKey};
 
-use crate::world::{World, assert_inert, log_key, vkey, witness_key};
+use crate::world::{Run, World, assert_inert, log_key, vkey, witness_key};
 
 fn flip(path: &Path, at: usize) {
     let mut bytes = fs::read(path).expect("readable");
@@ -84,6 +84,20 @@ fn tampering_is_exit_1_with_every_place_named() {
 }
 
 #[test]
+fn a_tampered_ledger_counts_as_much_as_a_session() {
+    let world = World::new();
+    world.closed("web", "s-1");
+    flip(&world.log("web").ledger_checkpoint_path(), 40);
+    let run = world.run(&["log", "verify"]).expect(1);
+    assert!(
+        run.out
+            .contains("✗ 1 session and 1 ledger checked: 1 ledger tampered, "),
+        "{}",
+        run.out
+    );
+}
+
+#[test]
 fn a_deleted_session_is_missed() {
     let world = World::new();
     world.closed("web", "s-1");
@@ -121,6 +135,13 @@ fn without_any_key_it_says_how_to_give_one() {
             .as_str()
             .is_some_and(|help| help.contains("--key"))
     );
+    // A configuration that cannot be looked into is not one without a key.
+    let mut command = world.command(&["log", "verify"]);
+    let file = world.write("a-file", "");
+    command.env("LODESTAR_CONFIG_DIR", file);
+    let run = Run::of(command.output().expect("started")).expect(2);
+    assert!(run.err.contains("a-file/keys/log.pub`: "), "{}", run.err);
+    assert!(!run.err.contains("there is no"), "{}", run.err);
     // Nor with nothing that could hold a configuration.
     let mut command = world.command(&["log", "verify"]);
     let output = command
@@ -144,7 +165,16 @@ fn a_key_is_given_as_text_or_file_under_any_name_and_counts_alone() {
         .run(&["log", "verify", "--key", &other, "--key", &right])
         .expect(0);
     // The installation's key does not come to the rescue.
-    world.run(&["log", "verify", "--key", &other]).expect(1);
+    let run = world.run(&["log", "verify", "--key", &other]).expect(1);
+    assert!(
+        run.out
+            .contains("help: if the log was written elsewhere, pass --key")
+    );
+    let run = world.run(&["log", "prove", "1", "--key", &other]).expect(1);
+    assert!(
+        run.err
+            .contains("help: if the log was written elsewhere, pass --key")
+    );
     world
         .run(&["log", "verify", "--key", "missing.pub"])
         .expect(3);
@@ -215,8 +245,10 @@ fn a_head_that_the_witness_did_not_sign_does_not_count() {
     let head = world.run(&["log", "anchor"]).expect(0).out;
     let head = world.write("head.txt", &head);
     let head = head.to_str().expect("UTF-8");
-    world.run(&["log", "verify", "--witness", head]).expect(0);
-    world
+    let run = world.run(&["log", "verify", "--witness", head]).expect(0);
+    let said = "checked against the witnessed head of 2 records";
+    assert!(run.out.contains(said), "{}", run.out);
+    let run = world
         .run(&[
             "log",
             "verify",
@@ -226,6 +258,7 @@ fn a_head_that_the_witness_did_not_sign_does_not_count() {
             &witness_vkey(),
         ])
         .expect(1);
+    assert!(!run.out.contains(said), "{}", run.out);
     let nonsense = world.write("nonsense.txt", "not a head");
     world
         .run(&[
