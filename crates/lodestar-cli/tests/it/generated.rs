@@ -41,6 +41,14 @@ fn there_is_a_man_page_per_command_with_its_examples() {
     pages.sort();
     assert_eq!(run["written"].as_array().map(Vec::len), Some(pages.len()));
     insta::assert_snapshot!(pages.join("\n"));
+    let page = fs::read_to_string(dir.join("lodestar.1")).expect("readable");
+    for variable in [
+        "LODESTAR_CONFIG_DIR",
+        "LODESTAR_PASSPHRASE_FILE",
+        "NO_COLOR",
+    ] {
+        assert!(page.contains(variable), "{variable}");
+    }
     for page in &pages {
         let text = fs::read_to_string(dir.join(page)).expect("readable");
         assert!(text.contains("Examples"), "{page}");

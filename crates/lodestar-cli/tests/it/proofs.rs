@@ -147,10 +147,85 @@ fn a_consistency_proof_starts_from_the_checkpoint_that_was_kept() {
 }
 
 #[test]
+fn of_a_redacted_event_only_the_head_can_be_proven() {
+    let world = World::new();
+    world.closed("web", "s-1");
+    world.add_operator();
+    world
+        .run(&[
+            "log", "redact", "s-1", "--seq", "3", "--reason", "r", "--yes",
+        ])
+        .expect(0);
+    let run = world.run(&["log", "prove", "3"]).expect(0);
+    assert_eq!(
+        run.err,
+        "note: event #3 is redacted: the proof can only show its head\n"
+    );
+    let run = world.run(&["log", "prove", "3", "--head-only"]).expect(0);
+    assert!(run.err.is_empty(), "{}", run.err);
+}
+
+#[test]
+fn an_event_that_is_not_yet_under_a_checkpoint_is_told_from_one_that_is_not_there() {
+    let world = World::new();
+    let writer = world.open("web", "s-1");
+    writer
+        .append(
+            lodestar_core::event::EventType::AGENT_NOTE,
+            &actor(),
+            &[],
+            &serde_json::json!({}),
+        )
+        .expect("appended")
+        .wait(lodestar_log::Barrier::Disk)
+        .expect("on disk");
+    let run = world.run(&["log", "prove", "1"]).expect(3);
+    assert!(
+        run.err.contains("not yet under a checkpoint"),
+        "{}",
+        run.err
+    );
+    let run = world.run(&["log", "prove", "2"]).expect(3);
+    assert!(run.err.contains("there is no event 2"), "{}", run.err);
+}
+
+#[test]
+fn a_file_that_cannot_be_written_or_read_is_named() {
+    let world = World::new();
+    world.closed("web", "s-1");
+    for args in [
+        &["log", "prove", "1", "--out"][..],
+        &["log", "export", "--out"],
+        &["log", "anchor", "--out"],
+    ] {
+        let mut all = args.to_vec();
+        all.push("no/such/dir/file");
+        let run = world.run(&all).expect(3);
+        assert!(run.err.contains("`no/such/dir/file`: "), "{}", run.err);
+        assert!(!run.err.contains(".lodestar-"), "{}", run.err);
+        all.pop();
+        all.push("/dev/full");
+        let run = world.run(&all).expect(2);
+        assert!(run.err.contains("`/dev/full`: "), "{}", run.err);
+    }
+    let path = world.session("web", "s-1").events_path();
+    fs::remove_file(&path).expect("removed");
+    fs::create_dir(&path).expect("made");
+    let run = world.run(&["log", "prove", "1"]).expect(2);
+    assert!(run.err.contains("/web/s-1`: "), "{}", run.err);
+}
+
+#[test]
 fn what_cannot_be_proven_is_refused() {
     let world = World::new();
     world.closed("web", "s-1");
-    world.run(&["log", "prove", "5"]).expect(3);
+    let run = world.run(&["log", "prove", "5"]).expect(3);
+    assert!(
+        run.err
+            .contains("there is no event 5 in session `s-1`, which has 5 events"),
+        "{}",
+        run.err
+    );
     world.run(&["log", "prove", "--since", "6"]).expect(3);
     world
         .run(&["log", "prove", "18446744073709551615"])
