@@ -67,7 +67,7 @@ fn a_file_is_written_whole_or_not_at_all() {
 }
 
 #[test]
-fn a_missing_blob_fails_and_names_the_event() {
+fn an_event_whose_blob_is_missing_goes_without_it_and_the_exit_code_says_so() {
     let world = World::new();
     let writer = world.open("web", "s-1");
     writer
@@ -82,10 +82,29 @@ fn a_missing_blob_fails_and_names_the_event() {
     fs::remove_dir_all(world.session("web", "s-1").blobs_dir()).expect("removed");
     let run = world.run(&["log", "export"]).expect(1);
     assert!(
-        run.err.contains("event #1 cannot be restored"),
+        run.err
+            .contains("the payload of 1 event could not be restored"),
         "{}",
         run.err
     );
+    let events = run.ndjson();
+    assert_eq!(events.len(), 3);
+    assert_eq!(events[1]["payload"], Value::Null);
+    let error = events[1]["error"].as_str().expect("text");
+    assert!(error.contains("the blob is missing"), "{error}");
+    assert_eq!(events[2]["type"], "session.closed@1");
+    assert!(events[2].get("error").is_none());
+    let out = world.path("out.ndjson");
+    let out_text = out.to_str().expect("UTF-8");
+    let summary = world
+        .run(&["log", "export", "--out", out_text, "--json"])
+        .expect(1)
+        .json();
+    assert_eq!(summary["events"], 3);
+    assert_eq!(summary["incomplete"], 1);
+    assert_eq!(fs::read_to_string(&out).expect("written"), run.out);
+    let shown = world.run(&["log", "show", "--json"]).expect(1);
+    assert_eq!(shown.out, run.out);
 }
 
 #[test]

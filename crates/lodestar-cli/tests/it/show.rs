@@ -101,6 +101,70 @@ fn types_beginning_and_number_narrow_it() {
 }
 
 #[test]
+fn where_nothing_matches_it_says_so_beside_the_output() {
+    let world = World::new();
+    world.closed("web", "s-1");
+    for args in [["--from", "999"], ["--type", "nosuch"]] {
+        let mut all = vec!["log", "show"];
+        all.extend(args);
+        let run = world.run(&all).expect(0);
+        assert!(run.out.is_empty(), "{}", run.out);
+        assert_eq!(
+            run.err,
+            "note: no event matches; session `s-1` has 5 events\n"
+        );
+        all.push("--json");
+        let run = world.run(&all).expect(0);
+        assert!(run.out.is_empty() && run.err.is_empty());
+    }
+    let run = world.run(&["log", "show", "--limit", "0"]).expect(0);
+    assert!(run.err.is_empty());
+}
+
+#[test]
+fn a_redaction_is_told_by_name_and_reason() {
+    let world = World::new();
+    world.closed("web", "s-1");
+    world.add_operator();
+    world
+        .run(&[
+            "log",
+            "redact",
+            "s-1",
+            "--seq",
+            "1,3",
+            "--reason",
+            "leaked\x1b[31m",
+            "--yes",
+        ])
+        .expect(0);
+    let args = ["log", "show", "--type", "log.redacted"];
+    let run = world.run(&args).expect(0);
+    assert_inert(&run.out);
+    assert!(
+        run.out.contains("2 events redacted by alice: leaked␛[31m"),
+        "{}",
+        run.out
+    );
+    let run = world
+        .run(&["log", "show", "--type", "log.redacted", "--payload"])
+        .expect(0);
+    assert_inert(&run.out);
+    assert!(run.out.contains(r#""reason": "leaked\u001b[31m""#));
+    // The statement as it was signed is for machines.
+    let events = world
+        .run(&["log", "show", "--type", "log.redacted", "--json"])
+        .expect(0)
+        .ndjson();
+    assert!(events[0]["payload"]["statement"]["payload"].is_string());
+    fs::remove_dir_all(world.path("config/operators")).expect("removed");
+    let id = crate::world::operator_key().public().key_id().to_string();
+    let run = world.run(&args).expect(0);
+    assert!(run.out.contains("2 events redacted by "), "{}", run.out);
+    assert!(run.out.contains(&id[..8]), "{}", run.out);
+}
+
+#[test]
 fn json_is_the_whole_event() {
     let world = World::new();
     world.closed("web", "s-1");

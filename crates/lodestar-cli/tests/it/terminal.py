@@ -1,7 +1,7 @@
 """Plays the person at a terminal, or takes the terminal away.
 
 The request is one JSON argument. With "steps", a list of [wait for, type], the command runs on a
-pseudo-terminal of 90 columns; with null it runs in a session of its own that has none.
+pseudo-terminal of 80 columns; with null it runs in a session of its own that has none.
 The report is JSON on stdout.
 """
 
@@ -19,7 +19,7 @@ if steps is None:
 
 child, terminal = pty.fork()
 if child == 0:
-    fcntl.ioctl(0, termios.TIOCSWINSZ, struct.pack("HHHH", 40, 90, 0, 0))
+    fcntl.ioctl(0, termios.TIOCSWINSZ, struct.pack("HHHH", 40, 80, 0, 0))
     os.chdir(cwd)
     os.execve(argv[0], argv, env)
 

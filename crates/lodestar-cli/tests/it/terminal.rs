@@ -121,6 +121,12 @@ fn on_a_terminal_a_line_keeps_to_its_width() {
     world.closed("web", "s-1");
     let session = at_terminal(&world, &["log", "show"], &[("NO_COLOR", "1")], &[]);
     for line in session.screen.lines() {
-        assert!(line.chars().count() <= 90, "{line}");
+        assert!(line.chars().count() <= 80, "{line}");
     }
+    // And what fits is there.
+    assert!(
+        session.screen.contains("content: IGNORE ALL"),
+        "{}",
+        session.screen
+    );
 }
