@@ -32,9 +32,12 @@ fn a_proof_is_checked_on_a_machine_without_the_log() {
     // Without a key nothing is proven.
     elsewhere.run(&["log", "check-proof", file]).expect(2);
     let other = vkey("any", &SecretKey::from_seed([9; 32]));
-    elsewhere
+    let run = elsewhere
         .run(&["log", "check-proof", file, "--key", &other])
         .expect(1);
+    assert!(run.err.contains("help: "), "{}", run.err);
+    assert!(run.err.contains("pass --key"), "{}", run.err);
+    assert!(!run.err.contains("log verify"), "{}", run.err);
 }
 
 #[test]
@@ -238,6 +241,14 @@ fn what_cannot_be_proven_is_refused() {
     fs::write(path, text).expect("written");
     let run = world.run(&["log", "prove", "1"]).expect(1);
     assert!(run.err.contains("lodestar log verify"), "{}", run.err);
+    let checkpoint = world.session("web", "s-1").checkpoint_path();
+    fs::write(checkpoint, "no checkpoint\n").expect("written");
+    let run = world.run(&["log", "prove", "1"]).expect(1);
+    assert!(
+        run.err.contains("help: `lodestar log verify`"),
+        "{}",
+        run.err
+    );
     world.run(&["log", "check-proof", "missing.json"]).expect(3);
     let nonsense = world.write("nonsense.json", "{}");
     world

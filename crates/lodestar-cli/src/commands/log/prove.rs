@@ -106,6 +106,10 @@ fn prove(args: &ProveArgs, dir: &SessionDir, trust: &Trust) -> Result<Proof, Fai
         ProveError::Path(error) => Failure::usage(format!("there is no such proof: {error}")),
         ProveError::Io(error) => Failure::io(dir.dir())(error),
         ProveError::NotProven { seq, size } => unproven(dir, seq, size),
+        ProveError::Checkpoint(reason) if !trust::is_unknown_key(&reason) => {
+            Failure::from(ProveError::Checkpoint(reason))
+                .help("`lodestar log verify` lists everything that is wrong")
+        }
         error => error.into(),
     })
 }
@@ -144,9 +148,6 @@ impl From<ProveError> for Failure {
         match &error {
             ProveError::Checkpoint(reason) if trust::is_unknown_key(reason) => {
                 failure.help(trust::GIVE_KEY)
-            }
-            ProveError::Checkpoint(_) => {
-                failure.help("`lodestar log verify` lists everything that is wrong")
             }
             _ => failure,
         }
