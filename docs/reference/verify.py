@@ -33,7 +33,7 @@ def chain(file, session, prev, may_be_torn=False):  # type, payload and leaf has
 def covered(events, origin, note):  # how many events a checkpoint commits to, if it commits to these
     size = int(note.split("\n")[1])
     body = f"{origin}\n{size}\n{base64.b64encode(root([leaf for _, _, leaf in events[:size]])).decode()}\n\n— "
-    check(0 <= size <= len(events) and note.startswith(body), f"{origin}: a checkpoint has other events than #0 to #{len(events) - 1}")
+    check(0 <= size <= len(events) and note.startswith(body), f"{origin}: events #0 to #{len(events) - 1} are not what a checkpoint or the ledger has")
     return size
 
 sys.excepthook = lambda kind, error, _: print(f"not a log that can be read: {kind.__name__}: {error}")  # and exit 1

@@ -86,7 +86,7 @@ def verify_hashes(folder):
             sizes.append(checkpoint("the ledger", record["checkpoint"], origin + folder.name, events))
         elif kind == "ledger.session_reopened@1":
             commits_to("the ledger", record["size"], bytes.fromhex(record["root"]), events)
-    check(not closed or sizes[0] == sizes[-1] == len(events), f"events.ndjson: closed with {sizes[-1]} events, {len(events)} are here")
+    check(not closed or sizes[0] == sizes[-1] == len(events), f"events.ndjson: closed with {sizes[-1]} events, {len(events)} are here, {sizes[0]} under the checkpoint")
     return events, notes, sizes[0]
 
 
