@@ -54,6 +54,11 @@ pub(crate) fn open_read(path: &Path) -> io::Result<File> {
     regular(careful().read(true).open(path)?)
 }
 
+/// Opens a file of the log for reading and writing, on the same terms.
+pub(crate) fn open_update(path: &Path) -> io::Result<File> {
+    regular(careful().read(true).write(true).open(path)?)
+}
+
 /// Creates a file that is new; what stood under its name before is removed, not followed.
 pub(crate) fn create_new(path: &Path) -> io::Result<File> {
     match fs::remove_file(path) {

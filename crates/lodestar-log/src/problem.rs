@@ -120,6 +120,8 @@ pub enum ProblemKind {
     RedactedPayloadPresent { redaction: u64 },
     #[error("redaction #{redaction} covers blob `{name}`, but it is still on disk")]
     RedactedBlobPresent { redaction: u64, name: Digest },
+    #[error("redaction #{redaction} covers the recovered part `{name}`, but it is still on disk")]
+    RedactedPartPresent { redaction: u64, name: String },
     #[error("the part that was cut off in a recovery is missing or changed: {reason}")]
     RecoveredPartChanged { reason: String },
     #[error(
@@ -188,6 +190,7 @@ impl ProblemKind {
             Self::BadRedaction { .. } => "bad_redaction",
             Self::RedactedPayloadPresent { .. } => "redacted_payload_present",
             Self::RedactedBlobPresent { .. } => "redacted_blob_present",
+            Self::RedactedPartPresent { .. } => "redacted_part_present",
             Self::RecoveredPartChanged { .. } => "recovered_part_changed",
             Self::SessionMissing { .. } => "session_missing",
             Self::UnknownSession { .. } => "unknown_session",

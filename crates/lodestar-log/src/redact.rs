@@ -200,8 +200,8 @@ pub fn redact(
     done
 }
 
-/// Erases blobs that redactions took and a crash left: all that a `log.redacted@1` names and no
-/// later event stored again.
+/// Erases what redactions took and a crash left: the blobs that a `log.redacted@1` names and no
+/// later event stored again, and the recovered parts it names.
 pub(crate) fn finish_erasure(dir: &SessionDir) -> io::Result<()> {
     let mut erased = BTreeSet::new();
     for event in Reader::open(dir)? {
@@ -216,6 +216,7 @@ pub(crate) fn finish_erasure(dir: &SessionDir) -> io::Result<()> {
                 serde_json::from_slice::<Issued<Redaction>>(record.statement.unverified_payload())
         {
             erased.extend(issued.subject.blobs);
+            work::erase_parts(dir, &issued.subject.recovered)?;
         }
     }
     work::erase_blobs(dir, &erased)

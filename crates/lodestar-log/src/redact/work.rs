@@ -1,7 +1,7 @@
 //! The steps of a redaction: find what goes, write the new file, seal the new state.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::fs::{File, OpenOptions};
+use std::fs::File;
 use std::io::{self, BufRead as _, BufReader, BufWriter, Read as _};
 use std::ops::Range;
 
@@ -9,6 +9,7 @@ use lodestar_core::canonical;
 use lodestar_core::digest::Digest;
 use lodestar_core::event::EventType;
 use lodestar_core::key::SecretKey;
+use lodestar_core::name::is_valid_name;
 use lodestar_core::note::Checkpoint;
 use lodestar_core::statement::{
     Envelope, Issued, Nonce, RedactedEvent, Redaction, StatementError, Verified,
@@ -190,7 +191,7 @@ impl<'a> Work<'a> {
         let statement = self.sign(reason, operator, now)?;
         let path = self.dir.events_path();
         let temporary = self.dir.dir().join(format!("{EVENTS}.tmp"));
-        let mut old = OpenOptions::new().read(true).write(true).open(&path)?;
+        let mut old = disk::open_update(&path)?;
         let mut new = BufWriter::new(disk::create_new(&temporary)?);
         let written = self
             .copy_with_tombstones(&mut old, &mut new)
@@ -342,9 +343,7 @@ impl<'a> Work<'a> {
     /// Deletes the blobs, signs the new state, and enters it in the ledger if the session was closed.
     fn seal(&self) -> Result<(), RedactError> {
         erase_blobs(self.dir, &self.blobs)?;
-        for part in &self.recovered {
-            disk::erase_file(&self.dir.recovered_dir().join(part))?;
-        }
+        erase_parts(self.dir, &self.recovered)?;
         let Some(checkpoint) = &self.checkpoint else {
             return Ok(());
         };
@@ -394,4 +393,11 @@ pub(super) fn erase_blobs(dir: &SessionDir, names: &BTreeSet<Digest>) -> io::Res
         Err(e) if e.kind() == io::ErrorKind::NotFound => Ok(()),
         synced => synced,
     }
+}
+
+pub(super) fn erase_parts(dir: &SessionDir, names: &[String]) -> io::Result<()> {
+    for name in names.iter().filter(|name| is_valid_name(name.as_bytes())) {
+        disk::erase_file(&dir.recovered_dir().join(name))?;
+    }
+    Ok(())
 }

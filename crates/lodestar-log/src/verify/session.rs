@@ -7,6 +7,7 @@ use std::ops::ControlFlow;
 
 use lodestar_core::digest::Digest;
 use lodestar_core::event::EventType;
+use lodestar_core::name::is_valid_name;
 use lodestar_core::note::{Checkpoint, Note};
 use lodestar_core::statement::Redaction;
 use lodestar_core::time::Timestamp;
@@ -52,6 +53,8 @@ struct Check<'a> {
     erased: BTreeMap<Digest, u64>,
     /// Recovered parts that are missing or changed, until a redaction turns out to have taken them.
     lost_parts: BTreeMap<String, (u64, u64, ProblemKind)>,
+    /// Recovered parts that a redaction took, and which.
+    erased_parts: BTreeMap<String, u64>,
     /// Statements seen so far: each answers once.
     statements: BTreeSet<Digest>,
     /// Whether the last event that is not the log's own closes the session.
@@ -78,6 +81,7 @@ impl<'a> Check<'a> {
             answered: BTreeMap::new(),
             erased: BTreeMap::new(),
             lost_parts: BTreeMap::new(),
+            erased_parts: BTreeMap::new(),
             statements: BTreeSet::new(),
             closed: false,
         }
@@ -302,6 +306,7 @@ impl<'a> Check<'a> {
         }
         for part in &statement.recovered {
             self.lost_parts.remove(part);
+            self.erased_parts.insert(part.clone(), seq);
         }
         self.erased
             .extend(statement.blobs.iter().map(|name| (*name, seq)));
@@ -382,6 +387,13 @@ impl<'a> Check<'a> {
         for (seq, offset, kind) in std::mem::take(&mut self.lost_parts).into_values() {
             self.problems
                 .add(&self.events_name, Some(seq), Some(offset), kind);
+        }
+        for (name, redaction) in std::mem::take(&mut self.erased_parts) {
+            if is_valid_name(name.as_bytes()) && self.dir.recovered_dir().join(&name).exists() {
+                let kind = ProblemKind::RedactedPartPresent { redaction, name };
+                self.problems
+                    .add(&self.events_name, Some(redaction), None, kind);
+            }
         }
         let blobs = self.dir.blobs_dir();
         for (name, redaction) in &self.erased {

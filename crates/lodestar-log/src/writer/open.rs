@@ -160,8 +160,9 @@ impl LogWriter {
                 return Err(tampered(dir.session(), problem));
             }
         }
+        let len = events.metadata().map_err(OpenError::io(&path))?.len();
         if let LedgerState::Closed(closing) = &facts.state
-            && (size > closing.size || proven.size != closing.size)
+            && (size > closing.size || proven.size != closing.size || len > prefix.tip.end)
         {
             let kind = ProblemKind::GrownAfterClosing {
                 closed: closing.size,

@@ -78,6 +78,13 @@ fn events_added_after_closing_are_never_signed() {
         Err(RedactError::NotIntact { .. })
     ));
     assert_eq!(codes(&world), ["grown_after_closing"]);
+    // Torn bytes there are no crash either: the session was closed.
+    let world = World::fast();
+    world.closed("s1", 6);
+    let mut bytes = fs::read(events_path(&world)).unwrap();
+    bytes.extend_from_slice(b"{\"head\":");
+    fs::write(events_path(&world), &bytes).unwrap();
+    assert!(matches!(reopen(&world), Err(OpenError::Tampered { .. })));
 }
 
 #[test]

@@ -308,6 +308,21 @@ fn what_a_recovery_kept_goes_with_a_redaction() {
         assert!(!secret_on_disk(&world), "{len}");
         let report = world.verify();
         assert!(report.is_intact(), "{len}: {report:#?}");
+        // A crash before the part was erased: told, and finished by the next writer.
+        let part = world
+            .log()
+            .session(&id("s1"))
+            .recovered_dir()
+            .join(format!("events-{}", whole.len()));
+        fs::write(&part, &last[..len]).unwrap();
+        let codes: Vec<_> = world
+            .verify()
+            .all_problems()
+            .map(|p| p.kind.code())
+            .collect();
+        assert_eq!(codes, ["redacted_part_present"]);
         drop(LogWriter::reopen(&world.log(), &id("s1"), &world.options()).unwrap());
+        assert!(!secret_on_disk(&world), "{len}");
+        assert!(world.verify().is_intact());
     }
 }
