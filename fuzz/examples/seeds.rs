@@ -45,16 +45,11 @@ fn main() -> Done {
     seeds.write("checkpoint", "ok-cosigned", cosigned.as_bytes())?;
     seeds.dsse_envelope(&statement)?;
     seeds.proof(&dir, &trust)?;
-    let sample = folder.join("sample");
-    fs::create_dir_all(&sample)?;
-    fs::copy(dir.events_path(), sample.join("events.ndjson"))?;
-    fs::copy(dir.checkpoint_path(), sample.join("checkpoint"))?;
-    fs::copy(
-        log.ledger_checkpoint_path(),
-        sample.join("ledger.checkpoint"),
-    )?;
-    fs::write(sample.join("ledger.cosigned"), &cosigned)?;
-    fs::write(sample.join("redaction.json"), &statement)?;
+    let sample = folder.join("../docs/reference/sample");
+    if sample.exists() {
+        fs::remove_dir_all(&sample)?;
+    }
+    copy_folder(log.dir(), &sample)?;
     Ok(())
 }
 
@@ -103,6 +98,19 @@ fn write_log(log: &ProjectLog, trust: &Trust) -> Result<String, Box<dyn Error>> 
     let cosigned = head.to_string();
     record_anchor(log, cosigned.as_bytes(), &[witness], &options)?;
     Ok(cosigned)
+}
+
+fn copy_folder(from: &Path, to: &Path) -> Done {
+    fs::create_dir_all(to)?;
+    for entry in fs::read_dir(from)? {
+        let path = entry?.path();
+        let target = to.join(path.file_name().ok_or("a file without a name")?);
+        match path.is_dir() {
+            true => copy_folder(&path, &target)?,
+            false => drop(fs::copy(&path, &target)?),
+        }
+    }
+    Ok(())
 }
 
 /// The operator's statement in the last event.

@@ -1,5 +1,6 @@
 //! A small log whose keys are known here, so that a target can tell what was signed from what was
-//! not. `cargo run --package lodestar-fuzz --example seeds` writes it, and the seeds, anew.
+//! not. It lies in `docs/reference/sample`, where it is an example for whoever writes a verifier.
+//! `cargo run --package lodestar-fuzz --example seeds` writes it, and the seeds, anew.
 
 use lodestar_core::digest::Digest;
 use lodestar_core::key::SecretKey;
@@ -8,11 +9,11 @@ use lodestar_core::note::{Checkpoint, Note};
 use lodestar_core::statement::Envelope;
 use lodestar_log::Line;
 
-const EVENTS: &[u8] = include_bytes!("../sample/events.ndjson");
-const CHECKPOINT: &[u8] = include_bytes!("../sample/checkpoint");
-const LEDGER_CHECKPOINT: &[u8] = include_bytes!("../sample/ledger.checkpoint");
-const COSIGNED: &[u8] = include_bytes!("../sample/ledger.cosigned");
-const REDACTION: &[u8] = include_bytes!("../sample/redaction.json");
+const EVENTS: &[u8] = include_bytes!("../../docs/reference/sample/s1/events.ndjson");
+const CHECKPOINT: &[u8] = include_bytes!("../../docs/reference/sample/s1/checkpoint");
+const LEDGER_CHECKPOINT: &[u8] = include_bytes!("../../docs/reference/sample/ledger.checkpoint");
+const COSIGNED: &[u8] = include_bytes!("../corpus/checkpoint/ok-cosigned");
+const REDACTION: &[u8] = include_bytes!("../corpus/dsse_envelope/ok-redaction");
 
 /// Signs the sample's checkpoints.
 pub fn log_key() -> SecretKey {

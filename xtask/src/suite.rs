@@ -84,6 +84,9 @@ pub(crate) fn matrix() -> Result<(), Failure> {
 
 /// `cargo xtask bench`
 pub(crate) fn bench() -> Result<(), Failure> {
+    requirements::provide(requirements::TESTS)?;
+    // It drives the release binary, which has to lie beside it.
+    build_release()?;
     shell::run(&mut cargo(&[
         "run",
         "--release",

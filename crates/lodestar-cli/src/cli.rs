@@ -29,12 +29,21 @@ Exit codes:
 With --json, results are JSON on stdout (streams: one document per line), and a
 failure is one JSON object on stderr: {\"error\":{\"code\",\"exit\",\"message\",\"help\"}}.";
 
+const ENVIRONMENT: &str = "\
+Environment:
+  LODESTAR_CONFIG_DIR       this installation's keys and pins [default: lodestar/ in
+                            XDG_CONFIG_HOME, or else in ~/.config]
+  LODESTAR_PASSPHRASE_FILE  a file of mode 0600 with the passphrase of an operator's key, for
+                            use without a terminal
+  NO_COLOR                  when set, no colour";
+
 /// The trust layer for AI agents: a record of what an agent read, believed and did, that can be proved.
 #[derive(Debug, Parser)]
 #[command(
     name = "lodestar",
     version,
     after_help = AFTER_HELP,
+    after_long_help = format!("{AFTER_HELP}\n\n{ENVIRONMENT}"),
     max_term_width = 100,
     disable_help_subcommand = true
 )]
@@ -67,6 +76,14 @@ impl App {
     /// The projects below the folder that was named or found.
     pub(crate) fn place(&self, project: Option<&str>) -> Result<Place, Failure> {
         Place::find(self.root.as_deref(), project)
+    }
+
+    /// Says something beside the result, to people only.
+    pub(crate) fn note(&self, text: impl std::fmt::Display) {
+        if !self.json {
+            let text = inert::lines(&text.to_string());
+            let _ = writeln!(std::io::stderr(), "{} {text}", Paint::stderr().dim("note:"));
+        }
     }
 }
 

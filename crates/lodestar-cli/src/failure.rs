@@ -7,6 +7,7 @@
 use std::io::{self, Write};
 use std::path::Path;
 
+use lodestar_core::name::NameError;
 use serde_json::json;
 
 use crate::inert;
@@ -88,6 +89,16 @@ impl Failure {
     pub(crate) fn help(mut self, help: impl Into<String>) -> Self {
         self.help = Some(help.into());
         self
+    }
+
+    /// A name that is none; there are several kinds, and the command may have been given more
+    /// than one.
+    pub(crate) fn name(of: &str, error: &NameError) -> Self {
+        let text = error.to_string();
+        Self::usage(match text.strip_prefix("the name") {
+            Some(rest) => format!("the {of}'s name{rest}"),
+            None => format!("the {of}'s name: {text}"),
+        })
     }
 
     /// A file operation that failed.

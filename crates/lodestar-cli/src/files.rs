@@ -96,12 +96,20 @@ pub(crate) fn create_new(path: &Path, content: &[u8], mode: u32) -> io::Result<(
     File::open(dir)?.sync_all()
 }
 
-/// Writes a file that is replaced only once its new content is whole.
+/// Writes a file that is replaced only once its new content is whole. What is no plain file, such
+/// as a device or a pipe, is written to as it is.
 pub(crate) fn replace<T>(
     path: &Path,
     write: impl FnOnce(&mut dyn Write) -> Result<T, Failure>,
 ) -> Result<T, Failure> {
-    let dir = match path.parent() {
+    let failed = |e| Failure::io(path)(e);
+    // A link keeps pointing where it points.
+    let target = std::fs::canonicalize(path).unwrap_or_else(|_| path.to_owned());
+    if target.metadata().is_ok_and(|metadata| !metadata.is_file()) {
+        let file = OpenOptions::new().write(true).open(&target);
+        return write_buffered(&mut file.map_err(failed)?, path, write);
+    }
+    let dir = match target.parent() {
         Some(dir) if !dir.as_os_str().is_empty() => dir,
         _ => Path::new("."),
     };
@@ -109,14 +117,50 @@ pub(crate) fn replace<T>(
         .prefix(".lodestar-")
         .permissions(std::fs::Permissions::from_mode(0o666))
         .tempfile_in(dir)
-        .map_err(Failure::io(path))?;
-    let mut buffered = io::BufWriter::new(temporary.as_file_mut());
+        .map_err(|e| failed(without_path(&e)))?;
+    let done = write_buffered(temporary.as_file_mut(), path, write)?;
+    temporary.as_file().sync_all().map_err(failed)?;
+    temporary.persist(&target).map_err(|e| failed(e.error))?;
+    Ok(done)
+}
+
+/// The error alone: `tempfile` adds the name of a file that is nobody's business.
+fn without_path(error: &io::Error) -> io::Error {
+    let text = error.to_string();
+    let text = text.split(" at path ").next().unwrap_or_default();
+    io::Error::new(error.kind(), text)
+}
+
+/// Errors of writing name the file that was asked for.
+struct Named<'a> {
+    file: &'a mut File,
+    path: &'a Path,
+}
+
+impl Named<'_> {
+    fn named(&self, error: &io::Error) -> io::Error {
+        let path = inert::path(self.path);
+        io::Error::new(error.kind(), format!("`{path}`: {error}"))
+    }
+}
+
+impl Write for Named<'_> {
+    fn write(&mut self, buf: &[u8]) -> io::Result<usize> {
+        self.file.write(buf).map_err(|e| self.named(&e))
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        self.file.flush().map_err(|e| self.named(&e))
+    }
+}
+
+fn write_buffered<T>(
+    file: &mut File,
+    path: &Path,
+    write: impl FnOnce(&mut dyn Write) -> Result<T, Failure>,
+) -> Result<T, Failure> {
+    let mut buffered = io::BufWriter::new(Named { file, path });
     let done = write(&mut buffered)?;
-    buffered.flush().map_err(Failure::io(path))?;
-    drop(buffered);
-    temporary.as_file().sync_all().map_err(Failure::io(path))?;
-    temporary
-        .persist(path)
-        .map_err(|e| Failure::io(path)(e.error))?;
+    buffered.flush()?;
     Ok(done)
 }

@@ -3,7 +3,7 @@
 //! What stands in a log was written by tools, files and pages that nobody vetted. On a terminal it
 //! must not move the cursor, recolour, reorder, hide or imitate anything: every character that
 //! could is shown as a visible mark instead, and what is cut off is counted. [`line`] is for one
-//! line of a person's output; [`is_live`] decides for JSON, which has escapes of its own.
+//! line of a person's output; [`hidden`] finds what JSON has to write as escapes of its own.
 
 /// Combining marks that may sit on one character; stacks beyond that paint over other lines.
 const MOST_MARKS: usize = 2;
@@ -42,6 +42,13 @@ pub(crate) fn lines(text: &str) -> String {
 /// A path, however it is spelt.
 pub(crate) fn path(path: &std::path::Path) -> String {
     whole(&path.to_string_lossy())
+}
+
+/// The characters of a text that do not show what they are, with their offsets.
+pub(crate) fn hidden(text: &str) -> impl Iterator<Item = (usize, char)> {
+    characters(text)
+        .filter(|(_, c, mixed)| *mixed || is_live(*c))
+        .map(|(at, c, _)| (at, c))
 }
 
 fn cut(bytes: usize) -> String {
@@ -139,7 +146,7 @@ fn picture(c: char) -> Option<char> {
 /// Whether a character acts instead of being seen: controls, format characters (bidirectional
 /// overrides and zero-width ones among them), separators that break lines, fillers and selectors
 /// that show nothing, and code points without a meaning of their own.
-pub(crate) fn is_live(c: char) -> bool {
+fn is_live(c: char) -> bool {
     let code = u32::from(c);
     if code < 0x7f {
         return code < 0x20;

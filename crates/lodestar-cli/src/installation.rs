@@ -31,7 +31,7 @@ pub(crate) struct OperatorName(ActorId);
 
 impl OperatorName {
     pub(crate) fn parse(text: &str) -> Result<Self, Failure> {
-        let name = ActorId::new(text).map_err(|e| Failure::usage(e.to_string()))?;
+        let name = ActorId::new(text).map_err(|e| Failure::name("operator", &e))?;
         // Some file systems do not tell `Log.key` from `log.key`.
         if text.eq_ignore_ascii_case("log") {
             return Err(Failure::usage(format!(
@@ -106,11 +106,11 @@ impl Installation {
     /// The key this installation's logs are verified with, where there is one.
     pub(crate) fn log_public(&self) -> Result<Option<PublicKey>, Failure> {
         let path = self.log_public_path();
-        if path.exists() {
+        if is_there(&path)? {
             return read_vkey(&path).map(|key| Some(*key.public_key()));
         }
         // Making the pair may have been interrupted between its two files.
-        match self.key_path("log").exists() {
+        match is_there(&self.key_path("log"))? {
             true => self.log_secret().map(|key| Some(key.public())),
             false => Ok(None),
         }
@@ -120,7 +120,7 @@ impl Installation {
     /// made here.
     pub(crate) fn log_secret(&self) -> Result<SecretKey, Failure> {
         let path = self.key_path("log");
-        if !path.exists() {
+        if !is_there(&path)? {
             return Err(Failure::not_authorised(format!(
                 "this installation has no log key (`{}`)",
                 inert::path(&path)
@@ -187,15 +187,19 @@ impl Installation {
         }
     }
 
-    /// The operators whose redactions count here.
-    pub(crate) fn operators(&self) -> Result<Vec<PublicKey>, Failure> {
-        let keys = self.pinned("operators")?;
-        Ok(keys.iter().map(|key| *key.public_key()).collect())
+    /// The operators whose redactions count here, by the names they are pinned under.
+    pub(crate) fn operators(&self) -> Result<Vec<(String, PublicKey)>, Failure> {
+        let pins = self.pinned("operators")?;
+        Ok(pins
+            .into_iter()
+            .map(|(name, key)| (name, *key.public_key()))
+            .collect())
     }
 
     /// The witnesses whose co-signatures count here.
     pub(crate) fn witnesses(&self) -> Result<Vec<NoteKey>, Failure> {
-        self.pinned("witnesses")
+        let pins = self.pinned("witnesses")?;
+        Ok(pins.into_iter().map(|(_, key)| key).collect())
     }
 
     /// The names of the operators whose private keys are here.
@@ -207,13 +211,21 @@ impl Installation {
             .collect())
     }
 
-    fn pinned(&self, folder: &str) -> Result<Vec<NoteKey>, Failure> {
+    fn pinned(&self, folder: &str) -> Result<Vec<(String, NoteKey)>, Failure> {
         let dir = self.dir.join(folder);
         stems(&dir, "pub")?
-            .iter()
-            .map(|stem| read_vkey(&dir.join(format!("{stem}.pub"))))
+            .into_iter()
+            .map(|stem| {
+                let key = read_vkey(&dir.join(format!("{stem}.pub")))?;
+                Ok((stem, key))
+            })
             .collect()
     }
+}
+
+/// Whether there is such a file; a directory that cannot be looked into says nothing of it.
+pub(crate) fn is_there(path: &Path) -> Result<bool, Failure> {
+    path.try_exists().map_err(Failure::io(path))
 }
 
 fn exists(path: &Path) -> Failure {

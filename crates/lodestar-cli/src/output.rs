@@ -18,6 +18,7 @@ pub(crate) struct Out {
     /// The reader has left: a pager that was quit, a `head` that has enough. What is still written
     /// goes nowhere, and the command's exit code stays its own.
     closed: bool,
+    pub(crate) is_terminal: bool,
     pub(crate) paint: Paint,
     pub(crate) columns: usize,
 }
@@ -26,6 +27,7 @@ impl Out {
     pub(crate) fn new() -> Self {
         let stdout = io::stdout();
         Self {
+            is_terminal: stdout.is_terminal(),
             columns: columns(&stdout),
             stdout: BufWriter::new(stdout),
             closed: false,

@@ -1,5 +1,6 @@
 //! Where the log is, and which session is meant.
 
+use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
 use lodestar_core::name::{ProjectId, SessionId};
@@ -13,6 +14,25 @@ use crate::inert;
 const MOST_NAMED: usize = 10;
 /// The session that was opened last.
 pub(crate) const LATEST: &str = "latest";
+
+/// How a session is named on the command line: parsed before anything on disk is looked at.
+#[derive(Debug, Clone)]
+pub(crate) enum SessionName {
+    Latest,
+    /// A whole id, or its beginning: the beginning of a valid id is itself one.
+    Id(SessionId),
+}
+
+impl SessionName {
+    pub(crate) fn parse(text: &str) -> Result<Self, Failure> {
+        match text {
+            LATEST => Ok(Self::Latest),
+            text => SessionId::new(text)
+                .map(Self::Id)
+                .map_err(|e| Failure::name("session", &e)),
+        }
+    }
+}
 
 /// The projects a command is about.
 pub(crate) struct Place {
@@ -40,7 +60,7 @@ impl Place {
     pub(crate) fn find(root: Option<&Path>, project: Option<&str>) -> Result<Self, Failure> {
         // Before anything on disk is looked at.
         let wanted = project
-            .map(|name| ProjectId::new(name).map_err(|e| Failure::usage(e.to_string())))
+            .map(|name| ProjectId::new(name).map_err(|e| Failure::name("project", &e)))
             .transpose()?;
         let folder = match root {
             Some(root) => given_root(root)?,
@@ -81,17 +101,16 @@ impl Place {
     }
 
     /// The session with this id, this beginning of an id, or the latest.
-    pub(crate) fn session(&self, name: &str) -> Result<SessionDir, Failure> {
-        let found = if name == LATEST {
-            self.latest()?
-        } else {
-            self.named(name)?
+    pub(crate) fn session(&self, name: &SessionName) -> Result<SessionDir, Failure> {
+        let found = match name {
+            SessionName::Latest => self.latest()?,
+            SessionName::Id(id) => self.named(id)?,
         };
         Ok(found.log.session(&found.session))
     }
 
     /// A session that can be read.
-    pub(crate) fn readable_session(&self, name: &str) -> Result<SessionDir, Failure> {
+    pub(crate) fn readable_session(&self, name: &SessionName) -> Result<SessionDir, Failure> {
         let dir = self.session(name)?;
         if dir.dir().is_dir() {
             return Ok(dir);
@@ -111,11 +130,9 @@ impl Place {
             .ok_or_else(|| Failure::not_found("no session was ever opened here"))
     }
 
-    fn named(&self, name: &str) -> Result<Candidate, Failure> {
-        // The beginning of a valid id is itself one, so nothing else can match anything.
-        let wanted = SessionId::new(name).map_err(|e| Failure::usage(e.to_string()))?;
+    fn named(&self, wanted: &SessionId) -> Result<Candidate, Failure> {
         let all = self.candidates()?;
-        let exact: Vec<&Candidate> = all.iter().filter(|c| c.session == wanted).collect();
+        let exact: Vec<&Candidate> = all.iter().filter(|c| c.session == *wanted).collect();
         let matching = if exact.is_empty() {
             let begins = |c: &&Candidate| c.session.as_str().starts_with(wanted.as_str());
             all.iter().filter(begins).collect()
@@ -143,7 +160,7 @@ impl Place {
         let mut all = Vec::new();
         for log in &self.projects {
             // Only names and order are taken from it; whether it is intact is for `verify` to say.
-            let (ledger, _) = Ledger::read(log, &Trust::default(), &[])
+            let (ledger, _) = Ledger::read(log, &Trust::default(), &BTreeSet::new())
                 .map_err(Failure::io(log.ledger_path()))?;
             all.extend(
                 ledger

@@ -10,7 +10,7 @@ use rustix::termios::{self, LocalModes, OptionalActions, SpecialCodeIndex, Termi
 use zeroize::Zeroizing;
 
 use crate::failure::Failure;
-use crate::files;
+use crate::{files, inert};
 
 /// Longer is a paste gone wrong.
 const LONGEST: usize = 1024;
@@ -104,9 +104,10 @@ impl Terminal {
             .map_err(|_| Failure::usage("the passphrase is not UTF-8"))
     }
 
+    /// Says something; names in it may come from a file.
     fn say(&mut self, text: &str) -> Result<(), Failure> {
         self.tty
-            .write_all(text.as_bytes())
+            .write_all(inert::lines(text).as_bytes())
             .and_then(|()| self.tty.flush())
             .map_err(Self::failed)
     }

@@ -64,10 +64,49 @@ pub(crate) fn vkey(text: &str) -> Result<NoteKey, Failure> {
     }
 }
 
-/// The pinned keys of operators and witnesses. An auditor's machine may have no configuration.
-pub(crate) fn pinned() -> Result<(Vec<PublicKey>, Vec<NoteKey>), Failure> {
-    match Installation::locate() {
-        Ok(installation) => Ok((installation.operators()?, installation.witnesses()?)),
-        Err(_) => Ok((Vec::new(), Vec::new())),
+/// What to do when a log may be genuine and signed by a key that is not trusted here.
+pub(crate) const GIVE_KEY: &str =
+    "if the log was written elsewhere, pass --key with its public key, as its owner gave it to you";
+
+/// Whether a checkpoint was refused because another key than the trusted ones signed it.
+pub(crate) fn is_unknown_key(reason: &str) -> bool {
+    reason.contains("is not signed by this key of")
+}
+
+/// The operators whose redactions count, each under the name it was pinned by.
+#[derive(Debug, Default)]
+pub(crate) struct Operators(Vec<(String, PublicKey)>);
+
+impl Operators {
+    /// Adds one that the caller named, under the name in the key's own text.
+    pub(crate) fn add(&mut self, key: &NoteKey) {
+        self.0.push((key.name().to_owned(), *key.public_key()));
     }
+
+    pub(crate) fn keys(&self) -> Vec<PublicKey> {
+        self.0.iter().map(|(_, key)| *key).collect()
+    }
+
+    /// The pinned name behind a key id, or else the id.
+    pub(crate) fn name_of<'a>(&'a self, key_id: &'a str) -> &'a str {
+        let known = self.0.iter().find(|(_, k)| k.key_id().as_str() == key_id);
+        known.map_or(key_id, |(name, _)| name)
+    }
+}
+
+/// The pinned keys of operators and witnesses. An auditor's machine may have no configuration.
+pub(crate) fn pinned() -> Result<(Operators, Vec<NoteKey>), Failure> {
+    match Installation::locate() {
+        Ok(installation) => Ok((
+            Operators(installation.operators()?),
+            installation.witnesses()?,
+        )),
+        Err(_) => Ok((Operators::default(), Vec::new())),
+    }
+}
+
+/// The pinned operators, to show names instead of keys: without them the keys do.
+pub(crate) fn known_operators() -> Operators {
+    let operators = Installation::locate().and_then(|installation| installation.operators());
+    operators.map_or_else(|_| Operators::default(), Operators)
 }

@@ -3,12 +3,14 @@
 //! Whoever can replace session, ledger and checkpoint together by older copies goes unnoticed by
 //! the files alone. A witness who signed a newer head does notice.
 
+use std::collections::BTreeSet;
+
 use lodestar_core::event::EventType;
 use lodestar_core::note::{Checkpoint, NoteKey};
 
 use crate::error::LedgerError;
-use crate::layout::{ProjectLog, origin};
-use crate::ledger::{AnchoredRecord, LEDGER_NAME, Ledger, LockedLedger};
+use crate::layout::ProjectLog;
+use crate::ledger::{AnchoredRecord, Ledger, LockedLedger};
 use crate::problem::Problems;
 use crate::trust::{Trust, open_checkpoint};
 use crate::writer::WriterOptions;
@@ -42,7 +44,7 @@ pub fn record_anchor(
     options: &WriterOptions,
 ) -> Result<Vec<String>, AnchorError> {
     let trust = Trust::only(options.key.public());
-    let ledger_origin = origin(log.project(), LEDGER_NAME);
+    let ledger_origin = log.ledger_origin();
     let (head, note) =
         open_checkpoint(cosigned, &ledger_origin, &trust).map_err(AnchorError::NotOurs)?;
     let mut signers = Vec::new();
@@ -69,8 +71,13 @@ pub fn record_anchor(
 }
 
 fn check_history(log: &ProjectLog, trust: &Trust, head: &Checkpoint) -> Result<(), AnchorError> {
-    let ledger = Ledger::fold(log, trust, &[head.size], &mut Problems::default())
-        .map_err(LedgerError::io(log.ledger_path()))?;
+    let ledger = Ledger::fold(
+        log,
+        trust,
+        &BTreeSet::from([head.size]),
+        &mut Problems::default(),
+    )
+    .map_err(LedgerError::io(log.ledger_path()))?;
     match ledger.roots.get(&head.size) {
         Some(root) if *root == head.root => Ok(()),
         _ => Err(AnchorError::OtherHistory { size: head.size }),

@@ -7,7 +7,7 @@
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
-use std::fs::{self, File, OpenOptions};
+use std::fs;
 use std::io::{self, Read, Write as _};
 use std::path::Path;
 use std::sync::LazyLock;
@@ -29,6 +29,9 @@ pub const SPILL_BYTES: usize = 16 << 10;
 const CROWDED_BYTES: usize = 64 << 10;
 /// The largest raw content: a bound for readers, who must not trust a size they read.
 pub const MAX_BLOB_BYTES: u64 = 4 << 30;
+/// The most that is put back into one payload in memory; what is larger can be checked, and read
+/// from its files.
+pub const MAX_RESTORED_BYTES: u64 = 64 << 20;
 /// zstd's own default: text shrinks to a third at several hundred MB/s.
 const COMPRESSION: i32 = 3;
 /// The payload key under which the writer lists blobs.
@@ -60,16 +63,11 @@ pub enum BlobEncoding {
     Json,
 }
 
-/// A payload ready for its line.
-pub(crate) struct Prepared {
-    pub(crate) payload: Vec<u8>,
-}
-
 /// Serialises a payload; if it is too large for a line, stores its large values in `dir`.
 pub(crate) fn prepare<P: Serialize + ?Sized>(
     dir: &Path,
     payload: &P,
-) -> Result<Prepared, AppendError> {
+) -> Result<Vec<u8>, AppendError> {
     let bytes = canonical::to_vec(payload)?;
     if bytes.first() != Some(&b'{') {
         return Err(AppendError::NotAnObject);
@@ -78,7 +76,7 @@ pub(crate) fn prepare<P: Serialize + ?Sized>(
         return Err(AppendError::ReservedKey);
     }
     if bytes.len() <= SPILL_BYTES {
-        return Ok(Prepared { payload: bytes });
+        return Ok(bytes);
     }
     let Value::Object(mut fields) = canonical::parse(&bytes)? else {
         return Err(AppendError::NotAnObject);
@@ -110,7 +108,7 @@ pub(crate) fn prepare<P: Serialize + ?Sized>(
             bytes: payload.len(),
         });
     }
-    Ok(Prepared { payload })
+    Ok(payload)
 }
 
 struct Spill<'a> {
@@ -177,7 +175,8 @@ fn store(dir: &Path, at: &str, encoding: BlobEncoding, raw: &[u8]) -> Result<Blo
 /// The content decides the name, so a file of that name with those bytes is already the blob.
 fn write_once(dir: &Path, name: &Digest, stored: &[u8]) -> io::Result<()> {
     let path = dir.join(name.to_string());
-    if fs::read(&path).is_ok_and(|existing| existing == stored) {
+    let existing = disk::read_small(&path, stored.len() as u64);
+    if existing.is_ok_and(|bytes| bytes.as_deref() == Some(stored)) {
         return Ok(());
     }
     disk::create_dirs(dir)?;
@@ -185,10 +184,7 @@ fn write_once(dir: &Path, name: &Digest, stored: &[u8]) -> io::Result<()> {
     let mut unique = [0u8; 8];
     getrandom::fill(&mut unique).map_err(io::Error::other)?;
     let temporary = dir.join(format!("{name}.{:016x}.tmp", u64::from_le_bytes(unique)));
-    let written = OpenOptions::new()
-        .write(true)
-        .create_new(true)
-        .open(&temporary)
+    let written = disk::create_new(&temporary)
         .and_then(|mut file| {
             file.write_all(stored)?;
             file.sync_all()
@@ -248,7 +244,7 @@ pub enum BlobError {
 
 /// Reads a blob through both hash checks, giving the raw bytes to `sink` piece by piece.
 pub(crate) fn check(dir: &Path, blob: &BlobRef, sink: impl FnMut(&[u8])) -> Result<(), BlobError> {
-    let file = match File::open(dir.join(blob.sha256.to_string())) {
+    let file = match disk::open_read(&dir.join(blob.sha256.to_string())) {
         Err(e) if e.kind() == io::ErrorKind::NotFound => return Err(BlobError::Missing),
         file => file?,
     };
@@ -272,13 +268,21 @@ pub(crate) fn check(dir: &Path, blob: &BlobRef, sink: impl FnMut(&[u8])) -> Resu
 
 /// Puts the lifted values back where they belong.
 pub(crate) fn restore(dir: &Path, payload: &[u8]) -> Result<Value, RestoreError> {
-    let mut value: Value =
-        serde_json::from_slice(payload).map_err(|e| RestoreError::Payload(e.to_string()))?;
+    let mut value = canonical::parse(payload).map_err(|e| RestoreError::Payload(e.to_string()))?;
     if !mentions_blobs(payload) {
         return Ok(value);
     }
-    let refs = list(payload).map_err(RestoreError::Payload)?;
-    for blob in refs.into_iter().flatten() {
+    let refs = list(payload)
+        .map_err(RestoreError::Payload)?
+        .unwrap_or_default();
+    let total = refs
+        .iter()
+        .map(|blob| blob.raw_bytes)
+        .fold(0, u64::saturating_add);
+    if total > MAX_RESTORED_BYTES {
+        return Err(RestoreError::TooLarge { bytes: total });
+    }
+    for blob in refs {
         let mut raw = Vec::new();
         check(dir, &blob, |piece| raw.extend_from_slice(piece)).map_err(|error| {
             RestoreError::Blob {
@@ -290,7 +294,7 @@ pub(crate) fn restore(dir: &Path, payload: &[u8]) -> Result<Value, RestoreError>
             BlobEncoding::Text => String::from_utf8(raw)
                 .map(Value::String)
                 .map_err(|e| e.to_string()),
-            BlobEncoding::Json => serde_json::from_slice(&raw).map_err(|e| e.to_string()),
+            BlobEncoding::Json => canonical::parse(&raw).map_err(|e| e.to_string()),
         }
         .map_err(RestoreError::Payload)?;
         match value.pointer_mut(&blob.at) {
@@ -310,6 +314,14 @@ pub enum RestoreError {
     /// The payload itself cannot be read.
     #[error("the payload cannot be read: {0}")]
     Payload(String),
+    /// Its blobs are too large to be held in memory.
+    #[error(
+        "its blobs have {bytes} bytes, more than the {MAX_RESTORED_BYTES} that are put together in memory"
+    )]
+    TooLarge {
+        /// What they claim.
+        bytes: u64,
+    },
     /// One of its blobs cannot.
     #[error("blob `{name}`: {error}")]
     Blob {

@@ -3,11 +3,13 @@
 //! [`Link`] is what a worker thread takes from a line (the hashing happens there); [`Chain`] is
 //! the state that the consumer carries along. Verification, recovery and the ledger all use it.
 
+use lodestar_core::canonical;
 use lodestar_core::digest::Digest;
+use lodestar_core::event::EventType;
 use lodestar_core::merkle::Frontier;
 use lodestar_core::time::Timestamp;
 
-use crate::line::{Body, Line};
+use crate::line::{Body, HeadFields, Line, SALT_BYTES, write_line};
 use crate::problem::{Commitment, ProblemKind, Problems};
 
 /// What one line contributes to the chain.
@@ -21,6 +23,8 @@ pub(crate) struct Link {
     faults: Vec<ProblemKind>,
     /// Events the log itself gives a meaning to; everything else is opaque here.
     pub(crate) record: Option<Record>,
+    /// The blobs the payload names, where somebody looked for them.
+    pub(crate) blobs: Vec<Digest>,
 }
 
 /// A line whose type the log itself understands.
@@ -66,6 +70,17 @@ impl Link {
             },
             faults,
             record,
+            blobs: Vec::new(),
+        }
+    }
+
+    /// A payload that no checkpoint covers may be anybody's: it must be what a writer would write.
+    pub(crate) fn check_unproven(&mut self, line: &Line<'_>, proven: u64) {
+        if line.seq >= proven
+            && self.is_sound()
+            && !line.payload().is_none_or(canonical::is_canonical)
+        {
+            self.faults.push(ProblemKind::NotCanonical);
         }
     }
 
@@ -111,6 +126,43 @@ impl Tip {
     }
 }
 
+/// An event on its way into a file; number, `prev` and hashes are the tip's to give.
+pub(crate) struct NewEvent<'a> {
+    pub(crate) actor: &'a str,
+    pub(crate) parents: &'a [u64],
+    pub(crate) project: &'a str,
+    pub(crate) session: &'a str,
+    pub(crate) kind: EventType,
+    /// What the clock shows; the event gets a later time if the one before it has.
+    pub(crate) now: Timestamp,
+    pub(crate) payload: &'a [u8],
+    pub(crate) payload_hash: Digest,
+    pub(crate) salt: &'a [u8; SALT_BYTES],
+}
+
+impl Tip {
+    /// Writes the event's line behind the last one and moves on.
+    pub(crate) fn append(&mut self, out: &mut Vec<u8>, event: &NewEvent<'_>) -> Digest {
+        let before = out.len();
+        self.time = self.time.max(event.now);
+        let head = HeadFields {
+            actor: event.actor,
+            parents: event.parents,
+            payload_hash: &event.payload_hash,
+            prev: &self.last,
+            project: event.project,
+            seq: self.tree.size(),
+            session: event.session,
+            time: self.time,
+            kind: event.kind.as_str(),
+        };
+        self.last = write_line(out, &head, event.payload, event.salt);
+        self.tree.push(self.last);
+        self.end += (out.len() - before) as u64;
+        self.last
+    }
+}
+
 /// Follows the links of one file and compares them with what was committed to.
 #[derive(Debug)]
 pub(crate) struct Chain<'a> {
@@ -126,6 +178,8 @@ pub(crate) struct Chain<'a> {
 impl<'a> Chain<'a> {
     /// `opening` is `None` where nobody knows it; then the first event's `prev` is taken as it is.
     pub(crate) fn new(file: &'a str, opening: Option<Digest>, mut anchors: Vec<Anchor>) -> Self {
+        // The checkpoint that every session starts with commits to nothing.
+        anchors.retain(|anchor| anchor.size > 0);
         anchors.sort_by_key(|anchor| anchor.size);
         Self {
             file,

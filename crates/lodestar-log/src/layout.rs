@@ -3,6 +3,7 @@
 //! ```text
 //! .lodestar/log/<project>/ledger.ndjson        opening and closing records of every session
 //!                         ledger.checkpoint    the ledger's signed head
+//!                         ledger.next          the head to come, while a record is appended
 //!                         <session>/events.ndjson
 //!                                   checkpoint
 //!                                   blobs/<sha256>
@@ -20,6 +21,9 @@ pub(crate) const BLOBS: &str = "blobs";
 pub(crate) const RECOVERED: &str = "recovered";
 pub(crate) const LEDGER: &str = "ledger.ndjson";
 pub(crate) const LEDGER_CHECKPOINT: &str = "ledger.checkpoint";
+/// The head over a record that is being appended; it becomes the checkpoint once the record is on
+/// disk, and tells an interrupted append from a forged record.
+pub(crate) const LEDGER_NEXT: &str = "ledger.next";
 /// Checkpoints are a few hundred bytes; with the most signature lines a few thousand.
 pub(crate) const MAX_CHECKPOINT_BYTES: u64 = 64 << 10;
 
@@ -93,6 +97,11 @@ impl ProjectLog {
         self.dir.join(LEDGER)
     }
 
+    /// The origin line of the ledger's signed head.
+    pub fn ledger_origin(&self) -> String {
+        origin(self.project.as_str(), crate::ledger::LEDGER_NAME)
+    }
+
     /// The ledger's signed head.
     pub fn ledger_checkpoint_path(&self) -> PathBuf {
         self.dir.join(LEDGER_CHECKPOINT)
@@ -153,13 +162,13 @@ impl SessionDir {
 
     /// The origin line of this session's checkpoints.
     pub fn origin(&self) -> String {
-        origin(&self.project, self.session.as_str())
+        origin(self.project.as_str(), self.session.as_str())
     }
 }
 
 /// The origin line of a checkpoint, and the name of the key that signs it: one per log, so that a
 /// checkpoint of one session never passes for another's.
-pub(crate) fn origin(project: &ProjectId, session: &str) -> String {
+pub(crate) fn origin(project: &str, session: &str) -> String {
     format!("lodestar.log/{project}/{session}")
 }
 
@@ -171,7 +180,9 @@ fn valid_names<N: Ord>(dir: &Path, parse: impl Fn(&str) -> Option<N>) -> io::Res
     };
     for entry in entries {
         let entry = entry?;
-        if entry.file_type()?.is_dir()
+        // A link is listed too: the log never makes one, so it has to be accounted for.
+        let kind = entry.file_type()?;
+        if (kind.is_dir() || kind.is_symlink())
             && let Some(name) = entry.file_name().to_str().and_then(&parse)
         {
             names.push(name);

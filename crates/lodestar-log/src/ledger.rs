@@ -6,12 +6,13 @@
 
 mod append;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs::File;
 use std::ops::ControlFlow;
 
 use lodestar_core::digest::{Digest, sha256};
 use lodestar_core::event::EventType;
+use lodestar_core::key::PublicKey;
 use lodestar_core::name::SessionId;
 use lodestar_core::note::{Checkpoint, Note};
 use lodestar_core::time::Timestamp;
@@ -19,8 +20,10 @@ use serde::{Deserialize, Serialize};
 
 pub(crate) use self::append::LockedLedger;
 use crate::chain::{Anchor, Chain, Link, Record, Tip};
-use crate::layout::{LEDGER, LEDGER_CHECKPOINT, MAX_CHECKPOINT_BYTES, ProjectLog, origin};
+use crate::layout::{LEDGER, LEDGER_CHECKPOINT, LEDGER_NEXT, MAX_CHECKPOINT_BYTES, ProjectLog};
+use crate::line::LineError;
 use crate::problem::{Commitment, Problem, ProblemKind, Problems};
+use crate::recover::RecoveredRecord;
 use crate::trust::{Trust, open_checkpoint};
 use crate::{disk, scan};
 
@@ -39,8 +42,8 @@ pub struct OpeningRecord {
     pub format: String,
     /// The session.
     pub session: SessionId,
-    /// The public key that signs its checkpoints, in hex.
-    pub log_key: Digest,
+    /// The key that signs its checkpoints.
+    pub log_key: PublicKey,
 }
 
 /// A session was taken up again: the payload of `ledger.session_reopened@1`.
@@ -52,6 +55,8 @@ pub struct ReopeningRecord {
     pub size: u64,
     /// Their root.
     pub root: Digest,
+    /// How many of them a checkpoint covered; the rest was signed only now.
+    pub proven: u64,
 }
 
 /// A session ended: the payload of `ledger.session_closed@1`.
@@ -82,7 +87,7 @@ pub enum LedgerState {
 }
 
 /// What the ledger says of one session.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SessionFacts {
     /// The ledger record that opened it.
     pub opened_seq: u64,
@@ -93,6 +98,24 @@ pub struct SessionFacts {
     /// Open or closed.
     pub state: LedgerState,
     pub(crate) anchors: Vec<Anchor>,
+    /// Events that were signed only when the session was taken up again: from, to, which record.
+    pub(crate) late: Vec<(u64, u64, u64)>,
+}
+
+impl SessionFacts {
+    /// Nothing but the opening is known of it: nobody closed it or took it up again.
+    pub(crate) fn is_untouched(&self) -> bool {
+        self.state == LedgerState::Open && self.anchors.is_empty()
+    }
+}
+
+/// What an append that was cut short left behind. The head it announced tells it from a forgery.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum Interruption {
+    /// The record is whole; its head was not put in place.
+    HeadNotInPlace,
+    /// The record is not whole.
+    TornRecord { bytes: u64 },
 }
 
 /// The ledger, read.
@@ -100,11 +123,14 @@ pub struct SessionFacts {
 pub struct Ledger {
     sessions: BTreeMap<SessionId, SessionFacts>,
     anchored: Vec<(u64, AnchoredRecord)>,
+    /// What recoveries of the ledger cut off.
+    pub(crate) recovered: Vec<(u64, RecoveredRecord)>,
     pub(crate) tip: Tip,
     /// The signed head, where there is one and it verifies.
     pub(crate) head: Option<(Checkpoint, String)>,
     /// Roots at the sizes that were asked for.
     pub(crate) roots: BTreeMap<u64, Digest>,
+    pub(crate) interrupted: Option<Interruption>,
 }
 
 impl Ledger {
@@ -137,17 +163,19 @@ impl Ledger {
 
     /// What the first record's `prev` is: nothing comes before it.
     fn genesis(log: &ProjectLog) -> Digest {
-        sha256(origin(log.project(), LEDGER_NAME).as_bytes())
+        sha256(log.ledger_origin().as_bytes())
     }
 
-    /// Reads the ledger as it stands and says what is wrong with it. `roots_at` lists sizes whose
-    /// roots the caller will want to compare.
+    /// Reads the ledger as it stands and says what is wrong with it. Nobody appends meanwhile, so
+    /// what is read is a whole state of it. `roots_at` lists sizes whose roots the caller will
+    /// want to compare.
     pub fn read(
         log: &ProjectLog,
         trust: &Trust,
-        roots_at: &[u64],
+        roots_at: &BTreeSet<u64>,
     ) -> std::io::Result<(Self, Vec<Problem>)> {
         let mut problems = Problems::default();
+        let _lock = lock_shared(log)?;
         let ledger = Self::fold(log, trust, roots_at, &mut problems)?;
         Ok((ledger, problems.finish()))
     }
@@ -155,23 +183,27 @@ impl Ledger {
     pub(crate) fn fold(
         log: &ProjectLog,
         trust: &Trust,
-        roots_at: &[u64],
+        roots_at: &BTreeSet<u64>,
         problems: &mut Problems,
     ) -> std::io::Result<Self> {
         let mut ledger = Self {
             sessions: BTreeMap::new(),
             anchored: Vec::new(),
+            recovered: Vec::new(),
             tip: Tip::start(Self::genesis(log)),
             head: None,
             roots: BTreeMap::new(),
+            interrupted: None,
         };
-        let file = match File::open(log.ledger_path()) {
-            Err(e) if e.kind() == std::io::ErrorKind::NotFound => {
+        let file = match disk::open_read(&log.ledger_path()) {
+            Ok(file) => file,
+            Err(e) if e.kind() == std::io::ErrorKind::NotFound => return Ok(ledger),
+            Err(e) => {
+                problems.add(LEDGER, None, None, unreadable(&e));
                 return Ok(ledger);
             }
-            file => file?,
         };
-        ledger.head = read_head(log, trust, problems)?;
+        ledger.head = read_head(log, trust, problems);
         let anchors = ledger
             .head
             .iter()
@@ -183,6 +215,7 @@ impl Ledger {
             .collect();
         let mut chain = Chain::new(LEDGER, Some(Self::genesis(log)), anchors);
         let len = file.metadata()?.len();
+        let mut torn = None;
         scan::scan(
             &file,
             len,
@@ -200,6 +233,7 @@ impl Ledger {
                             ledger.roots.insert(chain.tip.tree.size(), root);
                         }
                     }
+                    Err(LineError::Unterminated) => torn = Some((entry.offset, entry.bytes)),
                     Err(error) => chain.unreadable(entry.offset, error, problems),
                 }
                 ControlFlow::Continue(())
@@ -207,7 +241,52 @@ impl Ledger {
         )?;
         chain.end(problems);
         ledger.tip = chain.tip;
+        ledger.settle(log, trust, torn, problems)?;
         Ok(ledger)
+    }
+
+    /// Looks at what stands behind the checkpoint: an append that was cut short, or a forgery.
+    fn settle(
+        &mut self,
+        log: &ProjectLog,
+        trust: &Trust,
+        torn: Option<(u64, u64)>,
+        problems: &mut Problems,
+    ) -> std::io::Result<()> {
+        let proven = self.head.as_ref().map_or(0, |(head, _)| head.size);
+        let behind = self.size().saturating_sub(proven);
+        if behind == 0 && torn.is_none() {
+            return Ok(());
+        }
+        let announced = disk::read_small(&log.dir().join(LEDGER_NEXT), MAX_CHECKPOINT_BYTES)
+            .ok()
+            .flatten()
+            .and_then(|bytes| open_checkpoint(&bytes, &log.ledger_origin(), trust).ok());
+        match (announced, torn) {
+            (Some((next, note)), None)
+                if behind == 1 && next.size == self.size() && next.root == self.tip.tree.root() =>
+            {
+                self.head = Some((next, note.to_string()));
+                self.interrupted = Some(Interruption::HeadNotInPlace);
+            }
+            (Some((next, _)), Some((_, bytes))) if behind == 0 && next.size == proven + 1 => {
+                self.interrupted = Some(Interruption::TornRecord { bytes });
+            }
+            _ => {
+                if let Some((offset, _)) = torn {
+                    let kind = LineError::Unterminated.into();
+                    problems.add(LEDGER, Some(self.size()), Some(offset), kind);
+                }
+                if behind > 0 && log.ledger_checkpoint_path().exists() {
+                    let kind = ProblemKind::LedgerTail { count: behind };
+                    problems.add(LEDGER, Some(proven), None, kind);
+                } else if behind > 0 {
+                    let kind = ProblemKind::CheckpointMissing;
+                    problems.add(LEDGER_CHECKPOINT, None, None, kind);
+                }
+            }
+        }
+        Ok(())
     }
 
     fn take(&mut self, link: &Link) -> Result<(), ProblemKind> {
@@ -224,6 +303,11 @@ impl Ledger {
         match EventType::parse(record.kind.as_bytes()) {
             Some(EventType::LEDGER_SESSION_OPENED) => {
                 let opening: OpeningRecord = read(record)?;
+                if opening.format != FORMAT {
+                    return Err(ProblemKind::BadRecord {
+                        reason: format!("its format is not `{FORMAT}`; a newer program wrote it"),
+                    });
+                }
                 if self.sessions.contains_key(&opening.session) {
                     return Err(ProblemKind::OpenedTwice {
                         session: opening.session.to_string(),
@@ -237,6 +321,7 @@ impl Ledger {
                         opening: link.leaf,
                         state: LedgerState::Open,
                         anchors: Vec::new(),
+                        late: Vec::new(),
                     },
                 );
             }
@@ -244,6 +329,11 @@ impl Ledger {
                 let reopening: ReopeningRecord = read(record)?;
                 let facts = self.known(&reopening.session)?;
                 facts.state = LedgerState::Open;
+                if reopening.proven < reopening.size {
+                    facts
+                        .late
+                        .push((reopening.proven, reopening.size, link.seq));
+                }
                 facts.anchors.push(Anchor {
                     size: reopening.size,
                     root: reopening.root,
@@ -266,7 +356,7 @@ impl Ledger {
                 facts.state = LedgerState::Closed(checkpoint);
             }
             Some(EventType::LOG_ANCHORED) => self.anchored.push((link.seq, read(record)?)),
-            Some(EventType::LOG_RECOVERED) => {}
+            Some(EventType::LOG_RECOVERED) => self.recovered.push((link.seq, read(record)?)),
             // A later version may know more record types; they carry nothing this one checks.
             _ => {}
         }
@@ -282,26 +372,34 @@ impl Ledger {
     }
 }
 
+/// Keeps appenders out while the value lives; readers do not disturb each other.
+pub(crate) fn lock_shared(log: &ProjectLog) -> std::io::Result<File> {
+    let lock = File::open(log.dir())?;
+    disk::wait_for_lock(|| lock.try_lock_shared())?;
+    Ok(lock)
+}
+
 /// Reads and checks the ledger's signed head. A missing one is reported by whoever knows whether
 /// there should be one.
 fn read_head(
     log: &ProjectLog,
     trust: &Trust,
     problems: &mut Problems,
-) -> std::io::Result<Option<(Checkpoint, String)>> {
-    let Some(bytes) = disk::read_small(&log.ledger_checkpoint_path(), MAX_CHECKPOINT_BYTES)? else {
-        return Ok(None);
+) -> Option<(Checkpoint, String)> {
+    let kind = match disk::read_small(&log.ledger_checkpoint_path(), MAX_CHECKPOINT_BYTES) {
+        Ok(None) => return None,
+        Err(e) => unreadable(&e),
+        Ok(Some(bytes)) => match open_checkpoint(&bytes, &log.ledger_origin(), trust) {
+            Ok((checkpoint, note)) => return Some((checkpoint, note.to_string())),
+            Err(reason) => ProblemKind::CheckpointInvalid { reason },
+        },
     };
-    match open_checkpoint(&bytes, &origin(log.project(), LEDGER_NAME), trust) {
-        Ok((checkpoint, note)) => Ok(Some((checkpoint, note.to_string()))),
-        Err(reason) => {
-            problems.add(
-                LEDGER_CHECKPOINT,
-                None,
-                None,
-                ProblemKind::CheckpointInvalid { reason },
-            );
-            Ok(None)
-        }
+    problems.add(LEDGER_CHECKPOINT, None, None, kind);
+    None
+}
+
+fn unreadable(error: &std::io::Error) -> ProblemKind {
+    ProblemKind::Unreadable {
+        reason: error.to_string(),
     }
 }

@@ -31,7 +31,9 @@ pub mod verify;
 mod writer;
 
 pub use anchor::{AnchorError, record_anchor};
-pub use blob::{BlobEncoding, BlobError, BlobRef, MAX_BLOB_BYTES, RestoreError, SPILL_BYTES};
+pub use blob::{
+    BlobEncoding, BlobError, BlobRef, MAX_BLOB_BYTES, MAX_RESTORED_BYTES, RestoreError, SPILL_BYTES,
+};
 pub use clock::Clock;
 pub use error::{AppendError, LedgerError, OpenError, Stopped};
 pub use layout::{LogRoot, ProjectLog, SessionDir};

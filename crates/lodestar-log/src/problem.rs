@@ -64,6 +64,8 @@ pub enum ProblemKind {
     WrongOpening,
     #[error("the payload is not the one the head commits to")]
     PayloadChanged,
+    #[error("the payload is not canonical JSON: no writer of this log wrote it")]
+    NotCanonical,
     #[error("time runs backwards")]
     TimeRunsBackwards,
     #[error("the event belongs to session `{found}`")]
@@ -108,8 +110,6 @@ pub enum ProblemKind {
         "the checkpoint (size {checkpoint}) is not the closing checkpoint in the ledger (size {closing})"
     )]
     NotTheClosingCheckpoint { checkpoint: u64, closing: u64 },
-    #[error("the ledger says the session is open, but its last event closes it")]
-    ClosedWithoutLedger,
     #[error("the payload is redacted, but no valid `log.redacted@1` answers for it")]
     UnansweredTombstone,
     #[error("the redaction is signed by `{keys}`, which is not a known operator's key")]
@@ -120,6 +120,8 @@ pub enum ProblemKind {
     RedactedPayloadPresent { redaction: u64 },
     #[error("redaction #{redaction} covers blob `{name}`, but it is still on disk")]
     RedactedBlobPresent { redaction: u64, name: Digest },
+    #[error("redaction #{redaction} covers the recovered part `{name}`, but it is still on disk")]
+    RedactedPartPresent { redaction: u64, name: String },
     #[error("the part that was cut off in a recovery is missing or changed: {reason}")]
     RecoveredPartChanged { reason: String },
     #[error(
@@ -167,6 +169,7 @@ impl ProblemKind {
             Self::BrokenChain => "broken_chain",
             Self::WrongOpening => "wrong_opening",
             Self::PayloadChanged => "payload_changed",
+            Self::NotCanonical => "not_canonical",
             Self::TimeRunsBackwards => "time_runs_backwards",
             Self::WrongSession { .. } => "wrong_session",
             Self::WrongProject { .. } => "wrong_project",
@@ -182,12 +185,12 @@ impl ProblemKind {
             Self::Rewritten { .. } => "rewritten",
             Self::GrownAfterClosing { .. } => "grown_after_closing",
             Self::NotTheClosingCheckpoint { .. } => "not_the_closing_checkpoint",
-            Self::ClosedWithoutLedger => "closed_without_ledger",
             Self::UnansweredTombstone => "unanswered_tombstone",
             Self::UnknownOperator { .. } => "unknown_operator",
             Self::BadRedaction { .. } => "bad_redaction",
             Self::RedactedPayloadPresent { .. } => "redacted_payload_present",
             Self::RedactedBlobPresent { .. } => "redacted_blob_present",
+            Self::RedactedPartPresent { .. } => "redacted_part_present",
             Self::RecoveredPartChanged { .. } => "recovered_part_changed",
             Self::SessionMissing { .. } => "session_missing",
             Self::UnknownSession { .. } => "unknown_session",

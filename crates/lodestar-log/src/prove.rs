@@ -3,10 +3,10 @@
 //! A proof carries the signed checkpoint it leads to, so that whoever holds the log's public key
 //! can check it without the log.
 
-use std::fs::File;
 use std::io;
 use std::ops::ControlFlow;
 
+use lodestar_core::canonical;
 use lodestar_core::digest::Digest;
 use lodestar_core::merkle::{
     ConsistencyProof, ConsistencyProver, Frontier, InclusionProof, InclusionProver, ProofError,
@@ -15,7 +15,7 @@ use lodestar_core::note::Checkpoint;
 use serde::{Deserialize, Serialize};
 
 use crate::disk;
-use crate::layout::{MAX_CHECKPOINT_BYTES, SessionDir};
+use crate::layout::{MAX_CHECKPOINT_BYTES, SessionDir, origin};
 use crate::line::{Body, Line, MAX_LINE_BYTES};
 use crate::scan;
 use crate::trust::{Trust, open_checkpoint};
@@ -88,6 +88,14 @@ pub enum ProveError {
     NotProven {
         /// The event.
         seq: u64,
+        /// What is covered.
+        size: u64,
+    },
+    /// The checkpoint is over fewer events.
+    #[error("the checkpoint covers {size} events, fewer than {since}")]
+    TooFew {
+        /// What was asked for.
+        since: u64,
         /// What is covered.
         size: u64,
     },
@@ -170,7 +178,7 @@ fn leaves<T: Send>(
     keep: impl Fn(&Line<'_>) -> Option<T> + Sync,
     mut push: impl FnMut(Digest),
 ) -> Result<(Digest, Option<T>), ProveError> {
-    let file = File::open(dir.events_path())?;
+    let file = disk::open_read(&dir.events_path())?;
     let len = file.metadata()?.len();
     let mut tree = Frontier::new();
     let mut kept = None;
@@ -242,8 +250,8 @@ fn whole_line(line: &Line<'_>, payload: &[u8], salt: &[u8]) -> ProvenEvent {
 pub fn prove_consistency(dir: &SessionDir, since: u64, trust: &Trust) -> Result<Proof, ProveError> {
     let (checkpoint, note) = own_checkpoint(dir, trust)?;
     if since > checkpoint.size {
-        return Err(ProveError::NotProven {
-            seq: since,
+        return Err(ProveError::TooFew {
+            since,
             size: checkpoint.size,
         });
     }
@@ -321,7 +329,7 @@ impl Inclusion {
             }
         };
         let line = Line::parse(text.as_bytes()).map_err(|e| ProveError::Event(e.to_string()))?;
-        let origin = format!("lodestar.log/{}/{}", line.project(), line.session());
+        let origin = origin(line.project(), line.session());
         if origin != checkpoint.origin {
             return Err(ProveError::Event(format!(
                 "the event is of `{origin}`, the checkpoint of `{}`",
@@ -342,7 +350,7 @@ impl Inclusion {
         self.path.verify(&line.leaf_hash(), &checkpoint.root)?;
         let payload = line
             .payload()
-            .map(serde_json::from_slice)
+            .map(canonical::parse)
             .transpose()
             .map_err(|e| ProveError::Event(e.to_string()))?;
         Ok(Proven {

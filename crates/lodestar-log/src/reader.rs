@@ -1,14 +1,16 @@
 //! Reading a session as it stands, one event at a time, also while it is being written.
 
 use std::fs::File;
-use std::io::{self, Read as _, Seek as _, SeekFrom};
+use std::io::{self, Read as _};
 use std::os::unix::fs::MetadataExt as _;
 
+use lodestar_core::canonical;
 use lodestar_core::digest::Digest;
 use lodestar_core::time::Timestamp;
 use serde_json::Value;
 
 use crate::blob::{self, RestoreError};
+use crate::disk;
 use crate::layout::SessionDir;
 use crate::line::{Body, Line, LineError, MAX_LINE_BYTES};
 
@@ -68,7 +70,7 @@ impl Event {
     /// The payload as it stands in the line; `None` where it was redacted.
     pub fn inline(&self) -> Result<Option<Value>, RestoreError> {
         match &self.payload {
-            Payload::Present(bytes) => serde_json::from_slice(bytes)
+            Payload::Present(bytes) => canonical::parse(bytes)
                 .map(Some)
                 .map_err(|e| RestoreError::Payload(e.to_string())),
             Payload::Redacted { .. } => Ok(None),
@@ -119,7 +121,7 @@ impl Reader {
     /// Opens a session.
     pub fn open(dir: &SessionDir) -> io::Result<Self> {
         Ok(Self {
-            file: File::open(dir.events_path())?,
+            file: disk::open_read(&dir.events_path())?,
             dir: dir.clone(),
             buffer: Vec::new(),
             at: 0,
@@ -131,9 +133,11 @@ impl Reader {
     /// The next event; `None` when there is none yet. A line that is still being written counts
     /// as not there; asking again later finds it.
     pub fn next_event(&mut self) -> Result<Option<Event>, ReadError> {
+        let mut looked_again = false;
         loop {
             let Some(len) = self.buffer_line()? else {
-                if self.replaced()? {
+                if self.changed_on_disk()? {
+                    self.start_over()?;
                     continue;
                 }
                 return Ok(None);
@@ -141,9 +145,18 @@ impl Reader {
             let offset = self.offset;
             let parsed = Line::parse(&self.buffer[self.at..self.at + len])
                 .map(|line| Event::new(&line, offset));
+            let event = match parsed {
+                Ok(event) => event,
+                // A recovery may have cut off what was read ahead, a redaction replaced the file.
+                Err(_) if !looked_again => {
+                    looked_again = true;
+                    self.start_over()?;
+                    continue;
+                }
+                Err(error) => return Err(ReadError::Line { offset, error }),
+            };
             self.at += len + 1;
             self.offset += len as u64 + 1;
-            let event = parsed.map_err(|error| ReadError::Line { offset, error })?;
             if event.seq >= self.next {
                 self.next = event.seq + 1;
                 return Ok(Some(event));
@@ -180,23 +193,25 @@ impl Reader {
         }
     }
 
-    /// A redaction puts a new file in place of the one that is open.
-    fn replaced(&mut self) -> io::Result<bool> {
-        let (open, path) = (self.file.metadata()?, self.dir.events_path());
-        let there = match std::fs::metadata(&path) {
+    /// Whether the file at the path is another than the one that is open, or shorter than what
+    /// was read of it.
+    fn changed_on_disk(&self) -> io::Result<bool> {
+        let open = self.file.metadata()?;
+        let there = match std::fs::metadata(self.dir.events_path()) {
             Err(e) if e.kind() == io::ErrorKind::NotFound => return Ok(false),
             there => there?,
         };
-        let cut_back = there.len() < self.offset;
-        if open.ino() == there.ino() && open.dev() == there.dev() && !cut_back {
-            return Ok(false);
-        }
-        self.file = File::open(&path)?;
-        self.file.seek(SeekFrom::Start(0))?;
+        let read = self.offset + (self.buffer.len() - self.at) as u64;
+        Ok(open.ino() != there.ino() || open.dev() != there.dev() || there.len() < read)
+    }
+
+    /// Reads the file that is there now. What was given out already is passed over.
+    fn start_over(&mut self) -> io::Result<()> {
+        self.file = disk::open_read(&self.dir.events_path())?;
         self.buffer.clear();
         self.at = 0;
         self.offset = 0;
-        Ok(true)
+        Ok(())
     }
 }
 

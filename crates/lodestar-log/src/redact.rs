@@ -8,9 +8,10 @@ use std::io;
 
 use lodestar_core::canonical;
 use lodestar_core::digest::Digest;
+use lodestar_core::event::EventType;
 use lodestar_core::key::SecretKey;
 use lodestar_core::name::SessionId;
-use lodestar_core::statement::{Envelope, Redaction, StatementError, Verified};
+use lodestar_core::statement::{Envelope, Issued, Redaction, StatementError, Verified};
 use lodestar_core::time::Timestamp;
 use serde::{Deserialize, Serialize};
 
@@ -18,9 +19,9 @@ use self::work::Work;
 use crate::error::{LedgerError, OpenError};
 use crate::layout::{ProjectLog, SessionDir};
 use crate::problem::{Problem, ProblemKind};
-use crate::reader::ReadError;
+use crate::reader::{Payload, ReadError, Reader};
 use crate::trust::Trust;
-use crate::writer::{WriterOptions, lock_session};
+use crate::writer::{LogWriter, WriterOptions, lock_session};
 
 /// The payload of `log.redacted@1`.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -118,6 +119,9 @@ pub enum RedactError {
         /// How many.
         events: usize,
     },
+    /// Somebody else changed the file meanwhile.
+    #[error("the events changed while they were copied, and nothing was redacted")]
+    Changed,
     /// The operator's key must not be the log's.
     #[error("the operator's key is the log key; a redaction needs a key of its own")]
     LogKey,
@@ -172,13 +176,48 @@ pub fn redact(
             session: session.clone(),
         }));
     }
-    let _lock = lock_session(&dir)?;
+    let mut lock = lock_session(&dir)?;
     let mut trust = trust.clone();
     trust.operators.push(operator.public());
     trust.log_keys.push(options.key.public());
-    let mut redaction = Work::new(log, &dir, &trust, options)?;
-    redaction.complete_interrupted()?;
-    redaction.plan(seqs)?;
-    redaction.write(reason, operator)?;
-    redaction.finish()
+    let mut work = Work::new(log, &dir, &trust, options)?;
+    if work.ends_in_a_torn_line() {
+        // The session's next writer cuts it off and records it; here that is this redaction.
+        drop(lock);
+        drop(LogWriter::reopen(log, session, options)?);
+        lock = lock_session(&dir)?;
+        work = Work::new(log, &dir, &trust, options)?;
+    }
+    if let Some(finished) = work.complete_interrupted()?
+        && seqs.iter().all(|seq| finished.events.contains(seq))
+    {
+        return Ok(finished);
+    }
+    work.plan(seqs)?;
+    work.write(reason, operator)?;
+    let done = work.finish();
+    drop(lock);
+    done
+}
+
+/// Erases what redactions took and a crash left: the blobs that a `log.redacted@1` names and no
+/// later event stored again, and the recovered parts it names.
+pub(crate) fn finish_erasure(dir: &SessionDir) -> io::Result<()> {
+    let mut erased = BTreeSet::new();
+    for event in Reader::open(dir)? {
+        let Ok(event) = event else { break };
+        for name in work::blobs_of(&event) {
+            erased.remove(&name);
+        }
+        if let Payload::Present(bytes) = &event.payload
+            && event.kind == EventType::LOG_REDACTED.as_str()
+            && let Ok(record) = serde_json::from_slice::<RedactedRecord>(bytes)
+            && let Ok(issued) =
+                serde_json::from_slice::<Issued<Redaction>>(record.statement.unverified_payload())
+        {
+            erased.extend(issued.subject.blobs);
+            work::erase_parts(dir, &issued.subject.recovered)?;
+        }
+    }
+    work::erase_blobs(dir, &erased)
 }

@@ -44,3 +44,35 @@ pub(crate) fn open_checkpoint(
     }
     Err(reason)
 }
+
+/// The signatures on a note that are not the log's own, by the name they give, each verified where
+/// its key is a known witness's.
+pub(crate) fn other_signatures(
+    note: &Note,
+    origin: &str,
+    trust: &Trust,
+) -> Vec<(String, Option<Result<(), String>>)> {
+    let own: Vec<[u8; 4]> = trust
+        .log_keys
+        .iter()
+        .filter_map(|key| NoteKey::ed25519(origin, key).ok())
+        .map(|key| key.key_hash())
+        .collect();
+    let others = note
+        .signatures()
+        .iter()
+        .filter(|s| s.name != origin || !own.contains(&s.key_hash));
+    others
+        .map(|signature| {
+            let key = trust
+                .witnesses
+                .iter()
+                .find(|k| k.name() == signature.name && k.key_hash() == signature.key_hash);
+            let verified = key.map(|key| match key.verify(note) {
+                Ok(_) => Ok(()),
+                Err(error) => Err(error.to_string()),
+            });
+            (signature.name.clone(), verified)
+        })
+        .collect()
+}

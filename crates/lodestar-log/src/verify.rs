@@ -88,12 +88,16 @@ pub enum Remark {
     },
     #[error("#{seq}: after a crash {bytes} bytes were cut off and kept in `{kept}`")]
     Recovered { seq: u64, bytes: u64, kept: String },
+    #[error(
+        "events #{from} to #{to} were signed only when the session was taken up again (ledger record #{record}): until then anybody could have changed them"
+    )]
+    SignedLate { from: u64, to: u64, record: u64 },
     #[error("the checkpoint carries a signature of `{name}`, whose key is not known here")]
     UnknownSignature { name: String },
-    #[error(
-        "a session directory `{name}` was made, but nothing was written: a start was interrupted"
-    )]
+    #[error("session `{name}` was to begin, but nothing was written: its start was interrupted")]
     NotStarted { name: String },
+    #[error("an append to the ledger was interrupted; the next one finishes it")]
+    LedgerAppendInterrupted,
     #[error("ledger record #{seq}: head of {size} records co-signed by {names}")]
     Witnessed { seq: u64, size: u64, names: String },
     #[error("ledger record #{seq}: co-signature by `{name}`, whose key is not known here")]

@@ -14,6 +14,7 @@ mod tests;
 use std::fs::File;
 use std::sync::{Arc, Mutex};
 use std::thread::JoinHandle;
+use std::time::Duration;
 
 use lodestar_core::digest::Digest;
 use lodestar_core::event::{EventType, Writer};
@@ -51,7 +52,12 @@ pub struct WriterOptions {
     pub durability: Durability,
     /// Where times come from.
     pub clock: Clock,
+    /// How long an event may stay without a checkpoint.
+    pub checkpoint_after: Duration,
 }
+
+/// Checkpoints bound the unproven tail in time as well as in events.
+const CHECKPOINT_AFTER: Duration = Duration::from_secs(5);
 
 impl WriterOptions {
     /// Grouped, by the system's clock.
@@ -60,6 +66,7 @@ impl WriterOptions {
             key,
             durability: Durability::default(),
             clock: Clock::system(),
+            checkpoint_after: CHECKPOINT_AFTER,
         }
     }
 }
@@ -126,8 +133,8 @@ impl LogWriter {
             return Err(AppendError::BadParents);
         }
         let shared = &self.inner.shared;
-        let prepared = blob::prepare(&shared.blobs, payload)?;
-        shared.append(kind, actor, parents, &prepared.payload, after)
+        let payload = blob::prepare(&shared.blobs, payload)?;
+        shared.append(kind, actor, parents, &payload, after)
     }
 
     /// Closes the session: `session.closed@1` with this payload, a last checkpoint, and the

@@ -139,19 +139,39 @@ fn print_further(kept: Option<&Path>, out: &mut Out) -> Result<(), Failure> {
         writeln!(out, "\nTo look further: lodestar demo --keep DIR")?;
         return Ok(());
     };
+    // The commands are to work from anywhere.
+    let dir = &std::path::absolute(dir).map_err(Failure::io(dir))?;
     let config = for_shell(&dir.join("config"));
+    let lodestar = own_command();
     writeln!(out, "\nTo look further:")?;
     writeln!(out, "  export LODESTAR_CONFIG_DIR={config}")?;
-    writeln!(out, "  lodestar --root {} log show", for_shell(dir))?;
-    writeln!(out, "  lodestar --root {} log verify", for_shell(dir))?;
+    writeln!(out, "  {lodestar} --root {} log show", for_shell(dir))?;
+    writeln!(out, "  {lodestar} --root {} log verify", for_shell(dir))?;
     for copy in [checks::ONE_BIT, checks::DELETED] {
         writeln!(
             out,
-            "  lodestar --root {} log verify",
+            "  {lodestar} --root {} log verify",
             for_shell(&dir.join(copy))
         )?;
     }
     Ok(())
+}
+
+/// How a shell finds this program: by name where the name leads here, or else by its path.
+fn own_command() -> String {
+    const NAME: &str = "lodestar";
+    let Ok(own) = std::env::current_exe() else {
+        return NAME.to_owned();
+    };
+    let path = std::env::var_os("PATH").unwrap_or_default();
+    let first = std::env::split_paths(&path)
+        .map(|dir| dir.join(NAME))
+        .find(|file| file.is_file());
+    let same = |file: &PathBuf| file.canonicalize().ok() == own.canonicalize().ok();
+    match first.as_ref().is_some_and(same) {
+        true => NAME.to_owned(),
+        false => for_shell(&own),
+    }
 }
 
 /// A path as a word that can be pasted.

@@ -7,15 +7,17 @@ mod export;
 mod list;
 mod prove;
 mod redact;
+mod redaction;
 mod show;
 mod summary;
 mod verify;
 
 use clap::{Args, Subcommand};
-use lodestar_log::{LedgerError, OpenError};
+use lodestar_log::{LedgerError, OpenError, Problem, ProblemKind};
 
 use crate::cli::App;
 use crate::failure::{Exit, Failure};
+use crate::trust;
 
 const AFTER_HELP: &str = "\
 A session is named by its id, the beginning of it, or `latest`.
@@ -75,24 +77,49 @@ pub(crate) fn run(args: &LogArgs, app: &mut App) -> Result<Exit, Failure> {
     }
 }
 
+/// What to do about a log that is not as its writer left it.
+fn remedy(problem: &Problem) -> &'static str {
+    match &problem.kind {
+        ProblemKind::CheckpointInvalid { reason } if trust::is_unknown_key(reason) => {
+            trust::GIVE_KEY
+        }
+        ProblemKind::UnknownOperator { .. } => {
+            "`lodestar log verify --operator FILE` checks it with that operator's public key"
+        }
+        _ => "`lodestar log verify` lists everything that is wrong",
+    }
+}
+
+/// What to do about a log that cannot be continued: it takes the key it was begun with.
+fn writers_remedy(problem: &Problem) -> &'static str {
+    match &problem.kind {
+        ProblemKind::CheckpointInvalid { reason } if trust::is_unknown_key(reason) => {
+            "only the installation that wrote a log can continue it; LODESTAR_CONFIG_DIR names another one"
+        }
+        _ => remedy(problem),
+    }
+}
+
 impl From<LedgerError> for Failure {
     fn from(error: LedgerError) -> Self {
-        let exit = match &error {
-            LedgerError::Tampered { .. } => Exit::CheckFailed,
-            _ => Exit::Usage,
-        };
-        Self::new(exit, error.to_string())
+        let text = error.to_string();
+        match error {
+            LedgerError::Tampered { problem } => Self::check(text).help(writers_remedy(&problem)),
+            _ => Self::usage(text),
+        }
     }
 }
 
 impl From<OpenError> for Failure {
     fn from(error: OpenError) -> Self {
-        let exit = match error {
-            OpenError::Ledger(error) => return error.into(),
-            OpenError::Tampered { .. } => Exit::CheckFailed,
-            OpenError::NotFound { .. } => Exit::NotFound,
-            _ => Exit::Usage,
-        };
-        Self::new(exit, error.to_string())
+        let text = error.to_string();
+        match error {
+            OpenError::Ledger(error) => error.into(),
+            OpenError::Tampered { problem, .. } => Self::check(text).help(writers_remedy(&problem)),
+            OpenError::NotFound { .. } => Self::new(Exit::NotFound, text),
+            OpenError::Busy { .. } => Self::usage(text)
+                .help("stop the process that writes it, or wait until it has closed the session"),
+            _ => Self::usage(text),
+        }
     }
 }

@@ -7,7 +7,7 @@ use clap::Args;
 
 use crate::cli::{self, App};
 use crate::failure::{Exit, Failure};
-use crate::{files, inert};
+use crate::{files, inert, words};
 
 const AFTER_HELP: &str = "\
 Examples:
@@ -32,8 +32,8 @@ pub(crate) fn run(args: &ManArgs, app: &mut App) -> Result<Exit, Failure> {
     } else {
         writeln!(
             app.out,
-            "{} pages written to {}",
-            written.len(),
+            "{} written to {}",
+            words::count(written.len() as u64, "page"),
             inert::path(&args.dir)
         )?;
     }

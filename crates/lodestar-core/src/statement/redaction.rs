@@ -17,6 +17,9 @@ pub struct Redaction {
     pub project: String,
     /// Why, in the operator's words.
     pub reason: String,
+    /// What recoveries had cut off and kept, by file name: it may hold copies, and goes too.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub recovered: Vec<String>,
     /// The session.
     pub session: String,
 }

@@ -34,6 +34,7 @@ fn issued() -> Issued<Redaction> {
             }],
             project: "demo".to_owned(),
             reason: "a password was pasted".to_owned(),
+            recovered: Vec::new(),
             session: "s-1".to_owned(),
         },
     }

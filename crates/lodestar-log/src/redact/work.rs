@@ -1,34 +1,36 @@
 //! The steps of a redaction: find what goes, write the new file, seal the new state.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::fs::{self, File, OpenOptions};
-use std::io::{self, BufRead as _, BufReader, BufWriter, Read as _, Seek as _, SeekFrom};
+use std::fs::File;
+use std::io::{self, BufRead as _, BufReader, BufWriter, Read as _};
 use std::ops::Range;
-use std::path::Path;
 
 use lodestar_core::canonical;
 use lodestar_core::digest::Digest;
 use lodestar_core::event::EventType;
 use lodestar_core::key::SecretKey;
+use lodestar_core::name::is_valid_name;
 use lodestar_core::note::Checkpoint;
-use lodestar_core::statement::{Envelope, Issued, Nonce, RedactedEvent, Redaction};
+use lodestar_core::statement::{
+    Envelope, Issued, Nonce, RedactedEvent, Redaction, StatementError, Verified,
+};
 use lodestar_core::time::Timestamp;
 
 use super::{RedactError, Redacted, RedactedRecord};
 use crate::blob;
-use crate::chain::Tip;
+use crate::chain::{NewEvent, Tip};
 use crate::clock::salt;
 use crate::disk;
 use crate::error::OpenError;
 use crate::layout::{CHECKPOINT, EVENTS, ProjectLog, SessionDir};
 use crate::ledger::{ClosingRecord, LedgerState, LockedLedger, OWN_ACTOR, SessionFacts};
 use crate::line::{
-    HeadFields, Line, MAX_LINE_BYTES, MAX_PAYLOAD_BYTES, payload_hash, write_line, write_tombstone,
+    Line, LineError, MAX_LINE_BYTES, MAX_PAYLOAD_BYTES, payload_hash, write_tombstone,
 };
 use crate::problem::ProblemKind;
 use crate::reader::{Event, Payload, ReadError, Reader};
 use crate::trust::Trust;
-use crate::verify::{SessionReport, verify_session};
+use crate::verify::{Remark, SessionReport, verify_session};
 use crate::writer::WriterOptions;
 
 /// A redaction on its way.
@@ -42,6 +44,8 @@ pub(super) struct Work<'a> {
     /// Event → leaf hash of everything that goes.
     targets: BTreeMap<u64, Digest>,
     blobs: BTreeSet<Digest>,
+    /// What recoveries cut off: it may hold copies of what goes.
+    recovered: Vec<String>,
     checkpoint: Option<Checkpoint>,
 }
 
@@ -71,33 +75,37 @@ impl<'a> Work<'a> {
             report,
             targets: BTreeMap::new(),
             blobs: BTreeSet::new(),
+            recovered: Vec::new(),
             checkpoint: None,
         })
     }
 
-    /// A crash between replacing the events and signing the new checkpoint leaves a session whose
-    /// only fault is a valid redaction at its end. It is finished first.
-    pub(super) fn complete_interrupted(&mut self) -> Result<(), RedactError> {
-        let explained = |kind: &ProblemKind| {
-            matches!(
-                kind,
-                ProblemKind::GrownAfterClosing { .. } | ProblemKind::RedactedBlobPresent { .. }
-            )
-        };
+    pub(super) fn ends_in_a_torn_line(&self) -> bool {
+        let torn = |remark: &Remark| matches!(remark, Remark::TornTail { .. });
+        self.report.remarks.iter().any(torn)
+    }
+
+    /// A crash on the way leaves blobs that a redaction took, or, between putting the new events in
+    /// place and signing them, exactly one event behind the closing checkpoint: that redaction.
+    /// Both are finished first; anything else is refused. Gives what was finished.
+    pub(super) fn complete_interrupted(&mut self) -> Result<Option<Redacted>, RedactError> {
         if self.report.problems.is_empty() {
-            return Ok(());
+            return Ok(None);
         }
-        let last = Reader::open(self.dir)?.last().transpose()?;
-        let statement = last.as_ref().and_then(|event| match &event.payload {
-            Payload::Present(bytes) if event.kind == EventType::LOG_REDACTED.as_str() => {
-                RedactedRecord::check(bytes, self.dir, self.trust, event.time).ok()
-            }
-            _ => None,
-        });
-        if let Some(statement) = statement
-            && self.report.problems.iter().all(|p| explained(&p.kind))
+        super::finish_erasure(self.dir)?;
+        *self = Self::new(self.log, self.dir, self.trust, self.options)?;
+        let mut finished = None;
+        let one_more = |kind: &ProblemKind| matches!(kind, ProblemKind::GrownAfterClosing { closed, found } if *found == closed + 1);
+        if let [problem] = &self.report.problems[..]
+            && one_more(&problem.kind)
+            && let Some(statement) = self.last_redaction()?
         {
-            self.blobs = statement.subject().blobs.iter().copied().collect();
+            let subject = statement.subject();
+            finished = Some(Redacted {
+                redaction: self.report.events - 1,
+                events: subject.events.iter().map(|event| event.seq).collect(),
+                blobs: subject.blobs.clone(),
+            });
             self.checkpoint = Some(self.checkpoint_of(self.report.events, self.report.root));
             self.seal()?;
             *self = Self::new(self.log, self.dir, self.trust, self.options)?;
@@ -106,8 +114,19 @@ impl<'a> Work<'a> {
             Some(problem) => Err(RedactError::NotIntact {
                 problem: Box::new(problem.clone()),
             }),
-            None => Ok(()),
+            None => Ok(finished),
         }
+    }
+
+    /// The statement of the session's last event, if that is a valid redaction.
+    fn last_redaction(&self) -> Result<Option<Verified<Redaction>>, RedactError> {
+        let last = Reader::open(self.dir)?.last().transpose()?;
+        Ok(last.and_then(|event| match &event.payload {
+            Payload::Present(bytes) if event.kind == EventType::LOG_REDACTED.as_str() => {
+                RedactedRecord::check(bytes, self.dir, self.trust, event.time).ok()
+            }
+            _ => None,
+        }))
     }
 
     /// Finds everything that has to go: the named events, those that share a blob with them, and
@@ -154,6 +173,15 @@ impl<'a> Work<'a> {
             }
         }
         self.blobs = gone.difference(&needed).copied().collect();
+        self.recovered = self
+            .report
+            .remarks
+            .iter()
+            .filter_map(|remark| match remark {
+                Remark::Recovered { kept, .. } => Some(kept.clone()),
+                _ => None,
+            })
+            .collect();
         Ok(())
     }
 
@@ -163,18 +191,28 @@ impl<'a> Work<'a> {
         let statement = self.sign(reason, operator, now)?;
         let path = self.dir.events_path();
         let temporary = self.dir.dir().join(format!("{EVENTS}.tmp"));
-        let mut old = OpenOptions::new().read(true).write(true).open(&path)?;
-        let mut new = BufWriter::new(File::create(&temporary)?);
-        let (mut tip, erase) = self.copy_with_tombstones(&mut old, &mut new)?;
-        self.append_record(&mut new, &mut tip, &statement, now)?;
-        new.into_inner()
-            .map_err(io::IntoInnerError::into_error)?
-            .sync_all()?;
-        fs::rename(&temporary, &path)?;
-        disk::sync_dir(self.dir.dir())?;
+        let mut old = disk::open_update(&path)?;
+        let mut new = BufWriter::new(disk::create_new(&temporary)?);
+        let written = self
+            .copy_with_tombstones(&mut old, &mut new)
+            .and_then(|(mut tip, erase)| {
+                self.append_record(&mut new, &mut tip, &statement, now)?;
+                let file = new.into_inner().map_err(io::IntoInnerError::into_error)?;
+                file.sync_all()?;
+                Ok((tip, erase))
+            });
+        let (tip, erase) = match written {
+            Ok(written) => written,
+            Err(error) => {
+                // It holds a copy of the log, and nobody would look for it here.
+                let _ = disk::erase_file(&temporary);
+                return Err(error);
+            }
+        };
+        disk::put_in_place(self.dir.dir(), &format!("{EVENTS}.tmp"), EVENTS)?;
         // The old file has no name any more; its bytes are overwritten before its blocks are free.
         for range in erase {
-            zero(&mut old, range)?;
+            disk::zero(&mut old, range)?;
         }
         old.sync_all()?;
         self.checkpoint = Some(self.checkpoint_of(tip.tree.size(), tip.tree.root()));
@@ -202,9 +240,15 @@ impl<'a> Work<'a> {
                 events: events.collect(),
                 blobs: self.blobs.iter().copied().collect(),
                 reason: reason.to_owned(),
+                recovered: self.recovered.clone(),
             },
         };
-        Ok(Envelope::sign(&statement, operator)?)
+        Envelope::sign(&statement, operator).map_err(|error| match error {
+            StatementError::TooLong(_) => RedactError::TooMany {
+                events: self.targets.len(),
+            },
+            error => error.into(),
+        })
     }
 
     /// Copies line by line; gives the state behind the last one, and which bytes of the old file
@@ -221,17 +265,22 @@ impl<'a> Work<'a> {
         let mut tombstone = Vec::new();
         loop {
             line.clear();
+            let start = tip.end;
             let limit = MAX_LINE_BYTES as u64 + 1;
             if (&mut lines).take(limit).read_until(b'\n', &mut line)? == 0 {
-                return Ok((tip, erase));
+                // INVARIANT: what is copied is what was verified, to the last event.
+                return match tip.tree.root() == self.report.root {
+                    true => Ok((tip, erase)),
+                    false => Err(RedactError::Changed),
+                };
             }
-            let start = tip.end;
-            let parsed =
-                Line::parse(line.strip_suffix(b"\n").unwrap_or(&line)).map_err(|error| {
-                    ReadError::Line {
-                        offset: start,
-                        error,
-                    }
+            let parsed = line
+                .strip_suffix(b"\n")
+                .ok_or(LineError::Unterminated)
+                .and_then(Line::parse)
+                .map_err(|error| ReadError::Line {
+                    offset: start,
+                    error,
                 })?;
             tip.end += line.len() as u64;
             tip.last = parsed.leaf_hash();
@@ -266,23 +315,20 @@ impl<'a> Work<'a> {
         }
         let salt = salt()?;
         let mut line = Vec::new();
-        let leaf = write_line(
+        tip.append(
             &mut line,
-            &HeadFields {
+            &NewEvent {
                 actor: OWN_ACTOR,
                 parents: &[],
-                payload_hash: &payload_hash(&salt, &payload),
-                prev: &tip.last,
                 project: self.dir.project().as_str(),
-                seq: self.report.events,
                 session: self.dir.session().as_str(),
-                time: now.max(tip.time),
-                kind: EventType::LOG_REDACTED.as_str(),
+                kind: EventType::LOG_REDACTED,
+                now,
+                payload: &payload,
+                payload_hash: payload_hash(&salt, &payload),
+                salt: &salt,
             },
-            &payload,
-            &salt,
         );
-        tip.tree.push(leaf);
         Ok(new.write_all(&line)?)
     }
 
@@ -296,13 +342,8 @@ impl<'a> Work<'a> {
 
     /// Deletes the blobs, signs the new state, and enters it in the ledger if the session was closed.
     fn seal(&self) -> Result<(), RedactError> {
-        let blobs_dir = self.dir.blobs_dir();
-        for name in &self.blobs {
-            erase_file(&blobs_dir.join(name.to_string()))?;
-        }
-        if !self.blobs.is_empty() {
-            disk::sync_dir(&blobs_dir)?;
-        }
+        erase_blobs(self.dir, &self.blobs)?;
+        erase_parts(self.dir, &self.recovered)?;
         let Some(checkpoint) = &self.checkpoint else {
             return Ok(());
         };
@@ -331,7 +372,8 @@ impl<'a> Work<'a> {
     }
 }
 
-fn blobs_of(event: &Event) -> impl Iterator<Item = Digest> {
+/// The blobs an event's payload names.
+pub(super) fn blobs_of(event: &Event) -> impl Iterator<Item = Digest> {
     let refs = match &event.payload {
         Payload::Present(bytes) if blob::mentions_blobs(bytes) => blob::list(bytes).ok().flatten(),
         _ => None,
@@ -339,19 +381,23 @@ fn blobs_of(event: &Event) -> impl Iterator<Item = Digest> {
     refs.into_iter().flatten().map(|blob| blob.sha256)
 }
 
-fn zero(file: &mut File, range: Range<u64>) -> io::Result<()> {
-    file.seek(SeekFrom::Start(range.start))?;
-    io::copy(&mut io::repeat(0).take(range.end - range.start), file)?;
-    Ok(())
+pub(super) fn erase_blobs(dir: &SessionDir, names: &BTreeSet<Digest>) -> io::Result<()> {
+    if names.is_empty() {
+        return Ok(());
+    }
+    let blobs = dir.blobs_dir();
+    for name in names {
+        disk::erase_file(&blobs.join(name.to_string()))?;
+    }
+    match disk::sync_dir(&blobs) {
+        Err(e) if e.kind() == io::ErrorKind::NotFound => Ok(()),
+        synced => synced,
+    }
 }
 
-fn erase_file(path: &Path) -> io::Result<()> {
-    let mut file = match OpenOptions::new().write(true).open(path) {
-        Err(e) if e.kind() == io::ErrorKind::NotFound => return Ok(()),
-        file => file?,
-    };
-    let len = file.metadata()?.len();
-    zero(&mut file, 0..len)?;
-    file.sync_all()?;
-    fs::remove_file(path)
+pub(super) fn erase_parts(dir: &SessionDir, names: &[String]) -> io::Result<()> {
+    for name in names.iter().filter(|name| is_valid_name(name.as_bytes())) {
+        disk::erase_file(&dir.recovered_dir().join(name))?;
+    }
+    Ok(())
 }

@@ -1,12 +1,12 @@
 //! Blobs are checked on the threads that scan the lines.
 
-use std::collections::BTreeSet;
+use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::sync::Mutex;
 
 use lodestar_core::digest::Digest;
 
-use crate::blob::{self, BlobError};
+use crate::blob::{self, BlobError, BlobRef};
 use crate::chain::Link;
 use crate::layout::SessionDir;
 use crate::line::Line;
@@ -16,15 +16,18 @@ use crate::problem::ProblemKind;
 pub(super) struct BlobCheck<'a> {
     dir: &'a SessionDir,
     path: PathBuf,
-    seen: Mutex<BTreeSet<(Digest, Digest)>>,
+    proven: u64,
+    /// What a blob's raw bytes were found to be; nothing where it is damaged.
+    seen: Mutex<BTreeMap<Digest, Option<(Digest, u64)>>>,
 }
 
 impl<'a> BlobCheck<'a> {
-    pub(super) fn new(dir: &'a SessionDir) -> Self {
+    pub(super) fn new(dir: &'a SessionDir, proven: u64) -> Self {
         Self {
             dir,
             path: dir.blobs_dir(),
-            seen: Mutex::new(BTreeSet::new()),
+            proven,
+            seen: Mutex::new(BTreeMap::new()),
         }
     }
 
@@ -34,6 +37,7 @@ impl<'a> BlobCheck<'a> {
             self.dir.project().as_str(),
             self.dir.session().as_str(),
         );
+        link.check_unproven(line, self.proven);
         if let Some(payload) = line.payload()
             && blob::mentions_blobs(payload)
             && link.is_sound()
@@ -48,24 +52,33 @@ impl<'a> BlobCheck<'a> {
             Ok(refs) => refs.unwrap_or_default(),
             Err(reason) => return link.fault(ProblemKind::BadBlobList { reason }),
         };
+        link.blobs = refs.iter().map(|blob| blob.sha256).collect();
         for blob in refs {
-            let first = self
-                .seen
-                .lock()
-                .is_ok_and(|mut seen| seen.insert((blob.sha256, blob.raw_sha256)));
-            if !first {
-                continue;
+            if let Some(kind) = self.look_at(&blob) {
+                link.fault(kind);
             }
-            match blob::check(&self.path, &blob, |_| ()) {
-                Ok(()) => {}
-                Err(BlobError::Missing) => {
-                    link.fault(ProblemKind::BlobMissing { name: blob.sha256 });
-                }
-                Err(error) => link.fault(ProblemKind::BlobDamaged {
-                    name: blob.sha256,
-                    reason: error.to_string(),
-                }),
-            }
+        }
+    }
+
+    /// Each blob is unpacked once, whatever is claimed of it and how often.
+    fn look_at(&self, blob: &BlobRef) -> Option<ProblemKind> {
+        let name = blob.sha256;
+        let damaged = |error: &BlobError| ProblemKind::BlobDamaged {
+            name,
+            reason: error.to_string(),
+        };
+        let known = self.seen.lock().ok()?.get(&name).copied();
+        if let Some(found) = known {
+            let as_claimed = found == Some((blob.raw_sha256, blob.raw_bytes));
+            return (!as_claimed).then(|| damaged(&BlobError::RawHash));
+        }
+        let checked = blob::check(&self.path, blob, |_| ());
+        let found = checked.is_ok().then_some((blob.raw_sha256, blob.raw_bytes));
+        self.seen.lock().ok()?.insert(name, found);
+        match checked {
+            Ok(()) => None,
+            Err(BlobError::Missing) => Some(ProblemKind::BlobMissing { name }),
+            Err(error) => Some(damaged(&error)),
         }
     }
 }

@@ -1,17 +1,21 @@
 //! A project: its ledger, its sessions, and what witnesses signed.
 
 use std::collections::BTreeSet;
-use std::fs::File;
+use std::fs;
 use std::io;
+use std::os::unix::fs::MetadataExt as _;
+use std::time::{Duration, Instant};
 
 use lodestar_core::name::SessionId;
 use lodestar_core::note::{Checkpoint, Note};
 
-use super::{Progress, ProjectReport, Remark, session::verify_session};
-use crate::layout::{LEDGER, LEDGER_CHECKPOINT, ProjectLog, origin};
-use crate::ledger::{LEDGER_NAME, Ledger};
+use super::session::{is_live, verify_session};
+use super::{Progress, ProjectReport, Remark, SessionReport, SessionState};
+use crate::disk;
+use crate::layout::{LEDGER, MAX_CHECKPOINT_BYTES, ProjectLog, SessionDir};
+use crate::ledger::{Ledger, SessionFacts, lock_shared};
 use crate::problem::{ProblemKind, Problems};
-use crate::trust::{Trust, open_checkpoint};
+use crate::trust::{Trust, open_checkpoint, other_signatures};
 
 /// What to check.
 #[derive(Debug, Clone, Default)]
@@ -31,9 +35,7 @@ pub fn verify_project(
 ) -> io::Result<ProjectReport> {
     let mut problems = Problems::default();
     let mut remarks = Vec::new();
-    // Nobody appends while the ledger is read, so what is read is a whole state of it.
-    let lock = File::open(log.dir())?;
-    lock.lock_shared()?;
+    let lock = lock_shared(log)?;
     let witnessed = options
         .witnessed
         .as_deref()
@@ -42,9 +44,30 @@ pub fn verify_project(
     let on_disk = log.sessions_on_disk()?;
     drop(lock);
 
-    check_head(log, &ledger, on_disk.is_empty(), &mut problems);
+    if !log.ledger_path().exists() && on_disk.iter().any(|s| has_begun(&log.session(s))) {
+        problems.add(LEDGER, None, None, ProblemKind::LedgerMissing);
+    }
+    for (seq, record) in &ledger.recovered {
+        match record.check_kept(log.dir()) {
+            Ok(()) => remarks.push(Remark::Recovered {
+                seq: *seq,
+                bytes: record.bytes,
+                kept: record.kept.clone(),
+            }),
+            Err(reason) => {
+                let kind = ProblemKind::RecoveredPartChanged { reason };
+                problems.add(LEDGER, Some(*seq), None, kind);
+            }
+        }
+    }
+    for name in unknown_signatures(log, &ledger, trust) {
+        remarks.push(Remark::UnknownSignature { name });
+    }
+    if ledger.interrupted.is_some() {
+        remarks.push(Remark::LedgerAppendInterrupted);
+    }
     if let Some(head) = &witnessed {
-        check_extends(&ledger, head, &mut problems);
+        check_extends(&ledger, head, None, &mut problems);
     }
     check_anchored(log, &ledger, trust, &mut problems, &mut remarks);
     compare_with_disk(log, &ledger, &on_disk, &mut problems, &mut remarks)?;
@@ -54,7 +77,7 @@ pub fn verify_project(
         let wanted = options.session.as_ref().is_none_or(|only| only == session);
         let dir = log.session(session);
         if wanted && dir.dir().is_dir() {
-            sessions.push(verify_session(&dir, Some(facts), trust, progress)?);
+            sessions.push(verify_at_rest(log, &dir, facts, trust, progress)?);
         }
     }
     Ok(ProjectReport {
@@ -67,6 +90,74 @@ pub fn verify_project(
     })
 }
 
+/// Lines on the ledger's head that are neither the log's nor a known witness's.
+fn unknown_signatures(log: &ProjectLog, ledger: &Ledger, trust: &Trust) -> Vec<String> {
+    let note = ledger
+        .head()
+        .and_then(|(_, note)| Note::parse(note.as_bytes()).ok());
+    note.iter()
+        .flat_map(|note| other_signatures(note, &log.ledger_origin(), trust))
+        .filter(|(_, verified)| verified.is_none())
+        .map(|(name, _)| name)
+        .collect()
+}
+
+/// How long, and how far apart, a session is looked at again while somebody works on it: a
+/// redaction of a large session takes seconds.
+const PATIENCE: Duration = Duration::from_secs(5);
+const PAUSE: Duration = Duration::from_millis(20);
+
+/// A session may be closed, reopened or redacted while it is checked; then facts, checkpoint and
+/// events are of different moments and do not fit. Only what is wrong while nothing moves, and
+/// nobody holds the session, counts; or what stays wrong for as long as we look.
+fn verify_at_rest(
+    log: &ProjectLog,
+    dir: &SessionDir,
+    facts: &SessionFacts,
+    trust: &Trust,
+    progress: &dyn Fn(Progress<'_>),
+) -> io::Result<SessionReport> {
+    let mut facts = facts.clone();
+    let started = Instant::now();
+    while started.elapsed() < PATIENCE {
+        let before = Moment::of(dir);
+        let report = verify_session(dir, Some(&facts), trust, progress)?;
+        if report.is_intact() {
+            return Ok(report);
+        }
+        let (ledger, _) = Ledger::read(log, trust, &BTreeSet::new())?;
+        let now = ledger.session(dir.session()).cloned();
+        let unchanged = now.as_ref() == Some(&facts) && before == Moment::of(dir);
+        let at_rest = report.state != SessionState::Live && !is_live(dir)?;
+        if unchanged && at_rest {
+            return Ok(report);
+        }
+        if unchanged {
+            std::thread::sleep(PAUSE);
+        }
+        facts = now.unwrap_or(facts);
+    }
+    verify_session(dir, Some(&facts), trust, progress)
+}
+
+/// What changes when somebody closes, reopens or redacts a session.
+#[derive(PartialEq, Eq)]
+struct Moment {
+    events: Option<u64>,
+    checkpoint: Option<Vec<u8>>,
+}
+
+impl Moment {
+    fn of(dir: &SessionDir) -> Self {
+        Self {
+            events: fs::metadata(dir.events_path()).ok().map(|m| m.ino()),
+            checkpoint: disk::read_small(&dir.checkpoint_path(), MAX_CHECKPOINT_BYTES)
+                .ok()
+                .flatten(),
+        }
+    }
+}
+
 /// A witness's head commits to an earlier root, which is known only to a pass that looks for it;
 /// which heads were recorded is known only after a pass.
 fn read_ledger(
@@ -75,7 +166,7 @@ fn read_ledger(
     witnessed: Option<&Checkpoint>,
     problems: &mut Problems,
 ) -> io::Result<Ledger> {
-    let wanted: Vec<u64> = witnessed.iter().map(|c| c.size).collect();
+    let mut wanted: BTreeSet<u64> = witnessed.iter().map(|c| c.size).collect();
     let ledger = Ledger::fold(log, trust, &wanted, problems)?;
     let recorded: BTreeSet<u64> = ledger
         .anchored()
@@ -87,36 +178,8 @@ fn read_ledger(
     if recorded.is_empty() {
         return Ok(ledger);
     }
-    let wanted: Vec<u64> = wanted.into_iter().chain(recorded).collect();
+    wanted.extend(recorded);
     Ledger::fold(log, trust, &wanted, &mut Problems::default())
-}
-
-fn check_head(log: &ProjectLog, ledger: &Ledger, no_sessions: bool, problems: &mut Problems) {
-    if !log.ledger_path().exists() {
-        if !no_sessions {
-            problems.add(LEDGER, None, None, ProblemKind::LedgerMissing);
-        }
-        return;
-    }
-    match ledger.head() {
-        None if !log.ledger_checkpoint_path().exists() => {
-            problems.add(
-                LEDGER_CHECKPOINT,
-                None,
-                None,
-                ProblemKind::CheckpointMissing,
-            );
-        }
-        Some((head, _)) if head.size < ledger.size() => problems.add(
-            LEDGER,
-            Some(head.size),
-            None,
-            ProblemKind::LedgerTail {
-                count: ledger.size() - head.size,
-            },
-        ),
-        _ => {}
-    }
 }
 
 fn witnessed_head(
@@ -134,25 +197,28 @@ fn witnessed_head(
         );
         None
     };
-    let (checkpoint, note) =
-        match open_checkpoint(bytes, &origin(log.project(), LEDGER_NAME), trust) {
-            Ok(opened) => opened,
-            Err(reason) => return bad(reason),
-        };
-    for key in &trust.witnesses {
-        if let Err(error) = key.verify(&note) {
-            return bad(error.to_string());
-        }
+    let (checkpoint, note) = match open_checkpoint(bytes, &log.ledger_origin(), trust) {
+        Ok(opened) => opened,
+        Err(reason) => return bad(reason),
+    };
+    // One witness is enough; that several are known does not mean that all were asked.
+    let mut refusals = trust.witnesses.iter().map(|key| key.verify(&note).err());
+    match refusals.next() {
+        None | Some(None) => Some(checkpoint),
+        Some(Some(first)) => match refusals.any(|refusal| refusal.is_none()) {
+            true => Some(checkpoint),
+            false => bad(first.to_string()),
+        },
     }
-    Some(checkpoint)
 }
 
-fn check_extends(ledger: &Ledger, head: &Checkpoint, problems: &mut Problems) {
+/// `seq` is the record that holds the head, where it is one that was recorded.
+fn check_extends(ledger: &Ledger, head: &Checkpoint, seq: Option<u64>, problems: &mut Problems) {
     let size = head.size;
     if size > ledger.size() {
         problems.add(
             LEDGER,
-            None,
+            seq,
             None,
             ProblemKind::RolledBack {
                 size,
@@ -160,12 +226,7 @@ fn check_extends(ledger: &Ledger, head: &Checkpoint, problems: &mut Problems) {
             },
         );
     } else if size > 0 && ledger.roots.get(&size) != Some(&head.root) {
-        problems.add(
-            LEDGER,
-            None,
-            None,
-            ProblemKind::NotWhatWasWitnessed { size },
-        );
+        problems.add(LEDGER, seq, None, ProblemKind::NotWhatWasWitnessed { size });
     }
 }
 
@@ -177,7 +238,7 @@ fn check_anchored(
     problems: &mut Problems,
     remarks: &mut Vec<Remark>,
 ) {
-    let ledger_origin = origin(log.project(), LEDGER_NAME);
+    let ledger_origin = log.ledger_origin();
     for (seq, record) in ledger.anchored() {
         let opened = open_checkpoint(record.head.as_bytes(), &ledger_origin, trust);
         let (head, note) = match opened {
@@ -192,27 +253,16 @@ fn check_anchored(
                 continue;
             }
         };
-        check_extends(ledger, &head, problems);
+        check_extends(ledger, &head, Some(*seq), problems);
         let mut known = Vec::new();
-        for signature in note.signatures().iter().filter(|s| s.name != ledger_origin) {
-            let key = trust
-                .witnesses
-                .iter()
-                .find(|k| k.name() == signature.name && k.key_hash() == signature.key_hash);
-            match key.map(|key| key.verify(&note)) {
-                Some(Ok(_)) => known.push(signature.name.clone()),
-                Some(Err(error)) => problems.add(
-                    LEDGER,
-                    Some(*seq),
-                    None,
-                    ProblemKind::BadWitnessedHead {
-                        reason: error.to_string(),
-                    },
-                ),
-                None => remarks.push(Remark::UnknownWitness {
-                    seq: *seq,
-                    name: signature.name.clone(),
-                }),
+        for (name, verified) in other_signatures(&note, &ledger_origin, trust) {
+            match verified {
+                Some(Ok(())) => known.push(name),
+                Some(Err(reason)) => {
+                    let kind = ProblemKind::BadWitnessedHead { reason };
+                    problems.add(LEDGER, Some(*seq), None, kind);
+                }
+                None => remarks.push(Remark::UnknownWitness { seq: *seq, name }),
             }
         }
         if !known.is_empty() {
@@ -223,6 +273,22 @@ fn check_anchored(
             });
         }
     }
+}
+
+/// Whether there is more than a start makes before it enters the session in the ledger: its
+/// directory, and a checkpoint over nothing. Another process may be there right now.
+fn has_begun(dir: &SessionDir) -> bool {
+    let proven = disk::read_small(&dir.checkpoint_path(), MAX_CHECKPOINT_BYTES)
+        .ok()
+        .flatten()
+        .and_then(|bytes| Note::parse(&bytes).ok())
+        .and_then(|note| Checkpoint::parse_body(note.text()).ok())
+        .map(|checkpoint| checkpoint.size);
+    let nothing = match proven {
+        None => !dir.checkpoint_path().exists(),
+        Some(size) => size == 0,
+    };
+    !nothing || dir.dir().is_symlink() || dir.events_path().exists()
 }
 
 fn compare_with_disk(
@@ -247,10 +313,7 @@ fn compare_with_disk(
     }
     for session in on_disk.iter().filter(|s| ledger.session(s).is_none()) {
         let dir = log.session(session);
-        // Another process may be between making the directory and entering it in the ledger.
-        let begun = dir.checkpoint_path().exists()
-            || std::fs::metadata(dir.events_path()).is_ok_and(|m| m.len() > 0);
-        if begun {
+        if has_begun(&dir) {
             problems.add(
                 session.as_str(),
                 None,

@@ -1,11 +1,11 @@
 //! One session, in one pass.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs::{File, TryLockError};
 use std::io;
 use std::ops::ControlFlow;
 
-use lodestar_core::digest::{Digest, Hasher};
+use lodestar_core::digest::Digest;
 use lodestar_core::event::EventType;
 use lodestar_core::name::is_valid_name;
 use lodestar_core::note::{Checkpoint, Note};
@@ -23,7 +23,7 @@ use crate::problem::{Commitment, ProblemKind, Problems};
 use crate::recover::RecoveredRecord;
 use crate::redact::RedactedRecord;
 use crate::scan;
-use crate::trust::{Trust, open_checkpoint};
+use crate::trust::{Trust, open_checkpoint, other_signatures};
 
 /// How often a long check says how far it is.
 const PROGRESS_EVENTS: u64 = 4096;
@@ -49,6 +49,14 @@ struct Check<'a> {
     remarks: Vec<Remark>,
     tombstones: BTreeMap<u64, Tombstone>,
     answered: BTreeMap<u64, (Digest, u64)>,
+    /// Blobs that a redaction took, and which; one that a later event stored again is not among them.
+    erased: BTreeMap<Digest, u64>,
+    /// Recovered parts that are missing or changed, until a redaction turns out to have taken them.
+    lost_parts: BTreeMap<String, (u64, u64, ProblemKind)>,
+    /// Recovered parts that a redaction took, and which.
+    erased_parts: BTreeMap<String, u64>,
+    /// Statements seen so far: each answers once.
+    statements: BTreeSet<Digest>,
     /// Whether the last event that is not the log's own closes the session.
     closed: bool,
 }
@@ -71,6 +79,10 @@ impl<'a> Check<'a> {
             remarks: Vec::new(),
             tombstones: BTreeMap::new(),
             answered: BTreeMap::new(),
+            erased: BTreeMap::new(),
+            lost_parts: BTreeMap::new(),
+            erased_parts: BTreeMap::new(),
+            statements: BTreeSet::new(),
             closed: false,
         }
     }
@@ -79,6 +91,7 @@ impl<'a> Check<'a> {
         let live = is_live(self.dir)?;
         // Before the events: a live session's checkpoint only ever moves forward.
         let checkpoint = self.read_checkpoint()?;
+        let begun = checkpoint.as_ref().map(|checkpoint| checkpoint.size > 0);
         let closing = match self.facts.map(|facts| &facts.state) {
             Some(LedgerState::Closed(closing)) => Some(closing),
             _ => None,
@@ -92,8 +105,17 @@ impl<'a> Check<'a> {
         let events_name = self.events_name.clone();
         let opening = self.facts.map(|facts| facts.opening);
         let mut chain = Chain::new(&events_name, opening, anchors);
-        match File::open(self.dir.events_path()) {
-            Ok(file) => self.fold(&file, &mut chain, closing.is_some(), progress)?,
+        match disk::open_read(&self.dir.events_path()) {
+            Ok(file) => {
+                let proven = checkpoint.as_ref().map_or(0, |c| c.size);
+                let folded = self.fold(&file, &mut chain, (closing.is_some(), proven), progress);
+                if let Err(e) = folded {
+                    self.events_problem(ProblemKind::Unreadable {
+                        reason: e.to_string(),
+                    });
+                }
+            }
+            Err(e) if e.kind() == io::ErrorKind::NotFound && begun == Some(false) => {}
             Err(e) => self.events_problem(ProblemKind::Unreadable {
                 reason: e.to_string(),
             }),
@@ -101,8 +123,20 @@ impl<'a> Check<'a> {
         chain.end(&mut self.problems);
         let events = chain.tip.tree.size();
         self.check_closing(closing, checkpoint.as_ref(), events);
-        self.check_tombstones();
+        self.check_redactions();
         let proven = checkpoint.map_or(0, |c| c.size.min(events));
+        if begun == Some(false) && events == 0 {
+            self.remarks.push(Remark::NotStarted {
+                name: self.dir.session().to_string(),
+            });
+        }
+        for (from, to, record) in self.facts.map_or(&[][..], |facts| &facts.late) {
+            self.remarks.push(Remark::SignedLate {
+                from: *from,
+                to: *to - 1,
+                record: *record,
+            });
+        }
         if closing.is_none() && events > proven {
             self.remarks.push(Remark::UnprovenTail {
                 events: events - proven,
@@ -148,25 +182,14 @@ impl<'a> Check<'a> {
 
     /// Signature lines beyond the log's own are kept, and verified where the key is known.
     fn check_witnesses(&mut self, note: &Note) {
-        let origin = self.dir.origin();
-        for signature in note.signatures().iter().filter(|s| s.name != origin) {
-            let key =
-                self.trust.witnesses.iter().find(|key| {
-                    key.name() == signature.name && key.key_hash() == signature.key_hash
-                });
-            match key.map(|key| key.verify(note)) {
-                Some(Ok(_)) => {}
-                Some(Err(error)) => self.problems.add(
-                    &self.checkpoint_name,
-                    None,
-                    None,
-                    ProblemKind::CheckpointInvalid {
-                        reason: error.to_string(),
-                    },
-                ),
-                None => self.remarks.push(Remark::UnknownSignature {
-                    name: signature.name.clone(),
-                }),
+        for (name, verified) in other_signatures(note, &self.dir.origin(), self.trust) {
+            match verified {
+                Some(Ok(())) => {}
+                Some(Err(reason)) => {
+                    let kind = ProblemKind::CheckpointInvalid { reason };
+                    self.problems.add(&self.checkpoint_name, None, None, kind);
+                }
+                None => self.remarks.push(Remark::UnknownSignature { name }),
             }
         }
     }
@@ -175,12 +198,12 @@ impl<'a> Check<'a> {
         &mut self,
         file: &File,
         chain: &mut Chain<'_>,
-        closed: bool,
+        (closed, proven): (bool, u64),
         progress: &dyn Fn(Progress<'_>),
     ) -> io::Result<()> {
         let total = file.metadata()?.len();
         let dir = self.dir;
-        let blobs = BlobCheck::new(dir);
+        let blobs = BlobCheck::new(dir, proven);
         scan::scan(
             file,
             total,
@@ -211,6 +234,9 @@ impl<'a> Check<'a> {
 
     /// What an event means to the log itself.
     fn take(&mut self, link: &Link, offset: u64) {
+        for name in &link.blobs {
+            self.erased.remove(name);
+        }
         if let Some(redaction) = link.tombstone {
             self.tombstones.insert(
                 link.seq,
@@ -243,7 +269,7 @@ impl<'a> Check<'a> {
                 self.report(link.seq, offset, found);
             }
             (Some(EventType::LOG_RECOVERED), Some(record)) => {
-                let found = self.take_recovery(link.seq, record);
+                let found = self.take_recovery(link.seq, offset, record);
                 self.report(link.seq, offset, found);
             }
             _ if kind.is_some_and(|kind| kind.starts_with("log.")) => {}
@@ -266,17 +292,24 @@ impl<'a> Check<'a> {
     ) -> Result<(), ProblemKind> {
         let redaction = RedactedRecord::check(&record.payload, self.dir, self.trust, time)?;
         let statement: &Redaction = redaction.subject();
-        for event in &statement.events {
-            self.answered.insert(event.seq, (event.leaf_hash, seq));
+        let again = |what: &str| ProblemKind::BadRedaction {
+            reason: format!("{what} was redacted before: the statement is a copy"),
+        };
+        if !self.statements.insert(redaction.digest()) {
+            return Err(again("what it names"));
         }
-        for name in &statement.blobs {
-            if self.dir.blobs_dir().join(name.to_string()).exists() {
-                return Err(ProblemKind::RedactedBlobPresent {
-                    redaction: seq,
-                    name: *name,
-                });
+        for event in &statement.events {
+            let answer = (event.leaf_hash, seq);
+            if event.seq >= seq || self.answered.insert(event.seq, answer).is_some() {
+                return Err(again(&format!("#{}", event.seq)));
             }
         }
+        for part in &statement.recovered {
+            self.lost_parts.remove(part);
+            self.erased_parts.insert(part.clone(), seq);
+        }
+        self.erased
+            .extend(statement.blobs.iter().map(|name| (*name, seq)));
         self.remarks.push(Remark::Redacted {
             redaction: seq,
             events: statement.events.len() as u64,
@@ -286,25 +319,21 @@ impl<'a> Check<'a> {
         Ok(())
     }
 
-    fn take_recovery(&mut self, seq: u64, record: &Record) -> Result<(), ProblemKind> {
+    fn take_recovery(&mut self, seq: u64, offset: u64, record: &Record) -> Result<(), ProblemKind> {
         let changed = |reason: String| ProblemKind::RecoveredPartChanged { reason };
         let recovered: RecoveredRecord =
             serde_json::from_slice(&record.payload).map_err(|e| changed(e.to_string()))?;
-        if !is_valid_name(recovered.kept.as_bytes()) {
-            return Err(changed("its name is not a file name".to_owned()));
+        match recovered.check_kept(&self.dir.recovered_dir()) {
+            Ok(()) => self.remarks.push(Remark::Recovered {
+                seq,
+                bytes: recovered.bytes,
+                kept: recovered.kept,
+            }),
+            Err(reason) => {
+                let problem = (seq, offset, changed(reason));
+                self.lost_parts.insert(recovered.kept, problem);
+            }
         }
-        let mut file = File::open(self.dir.recovered_dir().join(&recovered.kept))
-            .map_err(|e| changed(e.to_string()))?;
-        let mut hash = HashWriter(Hasher::new());
-        let bytes = io::copy(&mut file, &mut hash).map_err(|e| changed(e.to_string()))?;
-        if bytes != recovered.bytes || hash.0.finish() != recovered.sha256 {
-            return Err(changed("it does not have the recorded hash".to_owned()));
-        }
-        self.remarks.push(Remark::Recovered {
-            seq,
-            bytes: recovered.bytes,
-            kept: recovered.kept,
-        });
         Ok(())
     }
 
@@ -344,7 +373,7 @@ impl<'a> Check<'a> {
         }
     }
 
-    fn check_tombstones(&mut self) {
+    fn check_redactions(&mut self) {
         for (seq, tombstone) in &self.tombstones {
             if self.answered.get(seq) != Some(&(tombstone.leaf, tombstone.redaction)) {
                 self.problems.add(
@@ -353,6 +382,28 @@ impl<'a> Check<'a> {
                     Some(tombstone.offset),
                     ProblemKind::UnansweredTombstone,
                 );
+            }
+        }
+        for (seq, offset, kind) in std::mem::take(&mut self.lost_parts).into_values() {
+            self.problems
+                .add(&self.events_name, Some(seq), Some(offset), kind);
+        }
+        for (name, redaction) in std::mem::take(&mut self.erased_parts) {
+            if is_valid_name(name.as_bytes()) && self.dir.recovered_dir().join(&name).exists() {
+                let kind = ProblemKind::RedactedPartPresent { redaction, name };
+                self.problems
+                    .add(&self.events_name, Some(redaction), None, kind);
+            }
+        }
+        let blobs = self.dir.blobs_dir();
+        for (name, redaction) in &self.erased {
+            if blobs.join(name.to_string()).exists() {
+                let kind = ProblemKind::RedactedBlobPresent {
+                    redaction: *redaction,
+                    name: *name,
+                };
+                self.problems
+                    .add(&self.events_name, Some(*redaction), None, kind);
             }
         }
         for (seq, (_, redaction)) in &self.answered {
@@ -376,18 +427,5 @@ pub fn is_live(dir: &SessionDir) -> io::Result<bool> {
         Ok(()) => Ok(false),
         Err(TryLockError::WouldBlock) => Ok(true),
         Err(TryLockError::Error(e)) => Err(e),
-    }
-}
-
-struct HashWriter(Hasher);
-
-impl io::Write for HashWriter {
-    fn write(&mut self, buf: &[u8]) -> io::Result<usize> {
-        self.0.update(buf);
-        Ok(buf.len())
-    }
-
-    fn flush(&mut self) -> io::Result<()> {
-        Ok(())
     }
 }

@@ -17,24 +17,22 @@ use lodestar_core::event::EventType;
 use lodestar_core::key::SecretKey;
 use lodestar_core::note::Checkpoint;
 
-use super::After;
 use super::receipt::{Barrier, Receipt};
-use crate::chain::Tip;
+use super::{After, WriterOptions};
+use crate::chain::{NewEvent, Tip};
 use crate::clock::{Clock, SaltPool};
 use crate::disk;
 use crate::error::{AppendError, Stopped};
 use crate::layout::{CHECKPOINT, SessionDir};
-use crate::line::{HeadFields, payload_hash, write_line};
+use crate::line::payload_hash;
 
 /// A batch that is worth a system call of its own.
 const BATCH_BYTES: usize = 64 << 10;
 /// How long an event may lie in the buffer: unnoticeable to a reader who follows, and long enough
 /// that a burst goes out in few writes.
 const FLUSH_AFTER: Duration = Duration::from_millis(5);
-/// Checkpoints bound the unproven tail in events …
+/// Checkpoints bound the unproven tail in events; the options bound it in time.
 const CHECKPOINT_EVENTS: u64 = 1000;
-/// … and in time.
-const CHECKPOINT_AFTER: Duration = Duration::from_secs(5);
 
 /// The events file, as the writer needs it; tests put failing ones in its place.
 pub(crate) trait EventSink: Send {
@@ -60,6 +58,7 @@ pub(crate) struct Shared {
     pub(super) blobs: PathBuf,
     pub(super) key: Arc<SecretKey>,
     pub(super) clock: Clock,
+    checkpoint_after: Duration,
     salts: Mutex<SaltPool>,
     state: Mutex<State>,
     /// The thread waits here for something to do.
@@ -106,8 +105,7 @@ impl Shared {
     /// `tip` is what the file holds already; all of it is on disk.
     pub(super) fn new(
         dir: SessionDir,
-        key: Arc<SecretKey>,
-        clock: Clock,
+        options: &WriterOptions,
         sink: Box<dyn EventSink>,
         tip: Tip,
         proven: u64,
@@ -120,8 +118,9 @@ impl Shared {
         Self {
             blobs: dir.blobs_dir(),
             dir,
-            key,
-            clock,
+            key: Arc::clone(&options.key),
+            clock: options.clock.clone(),
+            checkpoint_after: options.checkpoint_after,
             salts: Mutex::new(SaltPool::new()),
             state: Mutex::new(State {
                 sink,
@@ -177,28 +176,20 @@ impl Shared {
         if parents.last().is_some_and(|last| *last >= seq) {
             return Err(AppendError::BadParents);
         }
-        let time = now.max(state.tip.time);
-        let before = state.buffer.len();
-        let leaf = write_line(
+        let leaf = state.tip.append(
             &mut state.buffer,
-            &HeadFields {
+            &NewEvent {
                 actor,
                 parents,
-                payload_hash: &payload_hash,
-                prev: &state.tip.last,
                 project: self.dir.project().as_str(),
-                seq,
                 session: self.dir.session().as_str(),
-                time,
-                kind: kind.as_str(),
+                kind,
+                now,
+                payload,
+                payload_hash,
+                salt: &salt,
             },
-            payload,
-            &salt,
         );
-        state.tip.tree.push(leaf);
-        state.tip.last = leaf;
-        state.tip.time = time;
-        state.tip.end += (state.buffer.len() - before) as u64;
         if after == After::Close {
             state.phase = Phase::Closed;
         }
@@ -323,7 +314,7 @@ impl Shared {
             let sign = state.wanted_proven > state.proven
                 || size - state.proven >= CHECKPOINT_EVENTS
                 || (size > state.proven
-                    && (ending || last_checkpoint.elapsed() >= CHECKPOINT_AFTER));
+                    && (ending || last_checkpoint.elapsed() >= self.checkpoint_after));
             let needs_sync = state.durable < size;
             let root = sign.then(|| state.tip.tree.root());
             drop(state);
@@ -370,7 +361,7 @@ impl Shared {
     ) -> (MutexGuard<'a, State>, bool) {
         loop {
             let unproven = state.tip.tree.size() - state.proven;
-            let old = unproven > 0 && last.elapsed() >= CHECKPOINT_AFTER;
+            let old = unproven > 0 && last.elapsed() >= self.checkpoint_after;
             let barrier =
                 state.wanted_durable > state.durable || state.wanted_proven > state.proven;
             if state.phase == Phase::Ending {
@@ -382,7 +373,7 @@ impl Shared {
             let wait = if !state.buffer.is_empty() {
                 FLUSH_AFTER
             } else if unproven > 0 {
-                CHECKPOINT_AFTER.saturating_sub(last.elapsed())
+                self.checkpoint_after.saturating_sub(last.elapsed())
             } else {
                 Duration::from_secs(3600)
             };

@@ -35,7 +35,10 @@ fn every_event_and_every_prefix_can_be_proven() {
     ));
     assert!(matches!(
         prove_consistency(&dir, 38, &trust),
-        Err(ProveError::NotProven { .. })
+        Err(ProveError::TooFew {
+            since: 38,
+            size: 37
+        })
     ));
 }
 

@@ -3,6 +3,7 @@
 use std::io::Write as _;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::time::Duration;
 
 use lodestar_core::event::EventType;
 use lodestar_core::key::SecretKey;
@@ -49,7 +50,11 @@ impl World {
     }
 
     pub(crate) fn options(&self) -> WriterOptions {
-        WriterOptions::new(Arc::clone(&self.key))
+        WriterOptions {
+            // No checkpoint that a test did not ask for, however slow the machine is.
+            checkpoint_after: Duration::from_secs(3600),
+            ..WriterOptions::new(Arc::clone(&self.key))
+        }
     }
 
     pub(crate) fn trust(&self) -> Trust {

@@ -1,5 +1,6 @@
 //! `lodestar log anchor`: what a witness signs, and what came back.
 
+use std::collections::BTreeSet;
 use std::io::Write as _;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -9,11 +10,12 @@ use lodestar_core::note::NoteKey;
 use lodestar_log::{AnchorError, Ledger, ProjectLog, WriterOptions, record_anchor};
 use serde_json::json;
 
+use super::remedy;
 use crate::cli::App;
 use crate::failure::{Exit, Failure};
 use crate::installation::Installation;
 use crate::trust::{self, LogKeys};
-use crate::{files, inert};
+use crate::{files, inert, words};
 
 const AFTER_HELP: &str = "\
 The head is a C2SP checkpoint of the project's ledger, signed by the log key. Whoever keeps it can
@@ -58,11 +60,10 @@ pub(crate) fn run(
 fn print_head(args: &AnchorArgs, log: &ProjectLog, app: &mut App) -> Result<Exit, Failure> {
     let trust = args.keys.trust()?;
     let (ledger, problems) =
-        Ledger::read(log, &trust, &[]).map_err(Failure::io(log.ledger_path()))?;
+        Ledger::read(log, &trust, &BTreeSet::new()).map_err(Failure::io(log.ledger_path()))?;
     if let Some(problem) = problems.first() {
         return Err(
-            Failure::check(format!("the ledger is not intact: {problem}"))
-                .help("`lodestar log verify` lists everything that is wrong"),
+            Failure::check(format!("the ledger is not intact: {problem}")).help(remedy(problem)),
         );
     }
     let Some((checkpoint, head)) = ledger.head() else {
@@ -84,10 +85,16 @@ fn print_head(args: &AnchorArgs, log: &ProjectLog, app: &mut App) -> Result<Exit
     } else if let Some(path) = &args.out {
         writeln!(
             app.out,
-            "the head of {} records is in {}",
-            checkpoint.size,
+            "the head of {} is in {}",
+            words::count(checkpoint.size, "record"),
             inert::path(path)
         )?;
+    } else if app.out.is_terminal && inert::lines(head) != head {
+        // The log's signature does not cover the names in the lines that others added.
+        return Err(
+            Failure::check("the head has characters in it that act on a terminal")
+                .help("write it to a file with --out"),
+        );
     } else {
         // To be signed as it is: the bytes, and nothing but the bytes.
         app.out.write_all(head.as_bytes())?;
@@ -135,6 +142,12 @@ impl From<AnchorError> for Failure {
     fn from(error: AnchorError) -> Self {
         match error {
             AnchorError::Ledger(error) => error.into(),
+            AnchorError::NotOurs(reason) if trust::is_unknown_key(&reason) => {
+                Self::check(AnchorError::NotOurs(reason).to_string())
+                    .help("a head is recorded by the installation whose log key signed it; LODESTAR_CONFIG_DIR names another one")
+            }
+            AnchorError::NotWitnessed(_) => Self::check(error.to_string())
+                .help("pass --witness-key with the public key of a witness who signed it"),
             error => Self::check(error.to_string()),
         }
     }

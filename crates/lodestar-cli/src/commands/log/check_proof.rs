@@ -12,7 +12,7 @@ use super::prove::claim;
 use crate::cli::App;
 use crate::failure::{Exit, Failure};
 use crate::output::Out;
-use crate::trust::LogKeys;
+use crate::trust::{self, LogKeys};
 use crate::{files, inert, json as form, words};
 
 const AFTER_HELP: &str = "\
@@ -86,18 +86,22 @@ fn compare_with_old(old: Option<&[u8]>, proven: &Proven, trust: &Trust) -> Resul
 }
 
 /// The old checkpoint must be of the same log, and signed by a key that counts.
-fn signed_checkpoint(note: &[u8], origin: &str, trust: &Trust) -> Result<Checkpoint, Failure> {
+fn signed_checkpoint(note: &[u8], origin: &str, trusted: &Trust) -> Result<Checkpoint, Failure> {
     let mut reason = String::new();
-    for key in &trust.log_keys {
+    for key in &trusted.log_keys {
         let opened = NoteKey::ed25519(origin, key).and_then(|key| Checkpoint::open(note, &key));
         match opened {
             Ok((checkpoint, _)) => return Ok(checkpoint),
             Err(error) => reason = error.to_string(),
         }
     }
-    Err(Failure::check(format!(
+    let failure = Failure::check(format!(
         "the old checkpoint is not a signed one of `{origin}`: {reason}"
-    )))
+    ));
+    Err(match trust::is_unknown_key(&reason) {
+        true => failure.help(trust::GIVE_KEY),
+        false => failure,
+    })
 }
 
 fn print(

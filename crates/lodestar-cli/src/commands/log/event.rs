@@ -6,10 +6,11 @@ use lodestar_log::{Event, Payload, ReadError, SessionDir};
 use serde::Serialize;
 use serde_json::Value;
 
-use crate::failure::Failure;
-use crate::inert;
+use crate::failure::{Exit, Failure};
+use crate::{inert, words};
 
-/// An event as JSON. A redacted one has no payload and names the event that took it.
+/// An event as JSON. A redacted one has no payload and names the event that took it; one whose
+/// payload cannot be put together has none either, and says why.
 #[derive(Debug, Serialize)]
 pub(crate) struct EventJson<'a> {
     project: &'a str,
@@ -23,20 +24,22 @@ pub(crate) struct EventJson<'a> {
     leaf_hash: Digest,
     payload: Option<Value>,
     redacted_by: Option<u64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    error: Option<String>,
 }
 
 impl<'a> EventJson<'a> {
     /// The whole event, with what lies in blobs back in its place.
-    pub(crate) fn whole(event: &'a Event, dir: &'a SessionDir) -> Result<Self, Failure> {
-        let payload = event.whole(dir).map_err(|error| {
-            Failure::check(format!("event #{} cannot be restored: {error}", event.seq))
-                .help("`lodestar log verify` says what is wrong with the session")
-        })?;
+    pub(crate) fn whole(event: &'a Event, dir: &'a SessionDir) -> Self {
+        let (payload, error) = match event.whole(dir) {
+            Ok(payload) => (payload, None),
+            Err(error) => (None, Some(error.to_string())),
+        };
         let redacted_by = match event.payload {
             Payload::Redacted { by } => Some(by),
             Payload::Present(_) => None,
         };
-        Ok(Self {
+        Self {
             project: dir.project().as_str(),
             session: dir.session().as_str(),
             seq: event.seq,
@@ -47,7 +50,25 @@ impl<'a> EventJson<'a> {
             leaf_hash: event.leaf_hash,
             payload,
             redacted_by,
-        })
+            error,
+        }
+    }
+
+    /// Whether something of it is missing that was not redacted.
+    pub(crate) fn is_incomplete(&self) -> bool {
+        self.error.is_some()
+    }
+}
+
+/// The end of a stream in which events came without their payloads.
+pub(crate) fn check_complete(incomplete: u64) -> Result<Exit, Failure> {
+    match incomplete {
+        0 => Ok(Exit::Done),
+        n => Err(Failure::check(format!(
+            "the payload of {} could not be restored: it is null there, and `error` says why",
+            words::count(n, "event")
+        ))
+        .help("`lodestar log verify` says what is wrong with the session")),
     }
 }
 

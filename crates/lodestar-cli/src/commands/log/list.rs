@@ -1,5 +1,6 @@
 //! `lodestar log list`: from ledgers and checkpoints, without reading any session.
 
+use std::collections::BTreeSet;
 use std::io::Write as _;
 use std::path::Path;
 
@@ -7,7 +8,7 @@ use clap::Args;
 use lodestar_core::note::{Checkpoint, Note};
 use lodestar_core::time::Timestamp;
 use lodestar_log::verify::is_live;
-use lodestar_log::{Ledger, LedgerState, ProjectLog, SessionDir, SessionFacts, Trust};
+use lodestar_log::{Ledger, LedgerState, ProblemKind, ProjectLog, SessionDir, SessionFacts, Trust};
 use serde::Serialize;
 use serde_json::json;
 
@@ -77,13 +78,17 @@ pub(crate) fn run(project: Option<&str>, app: &mut App) -> Result<Exit, Failure>
 }
 
 fn rows_of(log: &ProjectLog, warnings: &mut Vec<String>) -> Result<Vec<Row>, Failure> {
-    let (ledger, problems) =
-        Ledger::read(log, &Trust::default(), &[]).map_err(Failure::io(log.ledger_path()))?;
-    // Without a key no signature verifies; everything else would show with one, too.
-    if let Some(problem) = problems
-        .iter()
-        .find(|p| p.kind.code() != "checkpoint_invalid")
-    {
+    let (ledger, problems) = Ledger::read(log, &Trust::default(), &BTreeSet::new())
+        .map_err(Failure::io(log.ledger_path()))?;
+    // Without a key no signature verifies, and no head covers any record; everything else would
+    // show with one, too.
+    let for_want_of_a_key = |kind: &ProblemKind| {
+        matches!(
+            kind,
+            ProblemKind::CheckpointInvalid { .. } | ProblemKind::LedgerTail { .. }
+        )
+    };
+    if let Some(problem) = problems.iter().find(|p| !for_want_of_a_key(&p.kind)) {
         warnings.push(format!(
             "the ledger of `{}` is damaged, and this list may be wrong: {problem}",
             log.project()

@@ -5,15 +5,15 @@ use std::path::PathBuf;
 
 use clap::{ArgGroup, Args};
 use lodestar_log::{
-    Disclosure, Proof, ProveError, Proven, ProvenEvent, SessionDir, Trust, prove_consistency,
-    prove_inclusion,
+    Disclosure, Proof, ProveError, Proven, ProvenEvent, Reader, SessionDir, Trust,
+    prove_consistency, prove_inclusion,
 };
 use serde_json::json;
 
 use crate::cli::App;
 use crate::failure::{Exit, Failure};
-use crate::place::LATEST;
-use crate::trust::LogKeys;
+use crate::place::{LATEST, SessionName};
+use crate::trust::{self, LogKeys};
 use crate::{files, inert, json as form, words};
 
 const AFTER_HELP: &str = "\
@@ -52,11 +52,17 @@ pub(crate) struct ProveArgs {
 }
 
 pub(crate) fn run(args: &ProveArgs, project: Option<&str>, app: &mut App) -> Result<Exit, Failure> {
-    let dir = app.place(project)?.readable_session(&args.session)?;
+    let name = SessionName::parse(&args.session)?;
+    let dir = app.place(project)?.readable_session(&name)?;
     let trust = args.keys.trust()?;
     let proof = prove(args, &dir, &trust)?;
     // What is handed out has passed the check its receiver will make.
     let proven = proof.check(&trust)?;
+    if let (Some(seq), true) = (args.seq, is_redacted(args, &proof)) {
+        app.note(format!(
+            "event #{seq} is redacted: the proof can only show its head"
+        ));
+    }
     let Some(path) = &args.out else {
         let text = match app.json {
             true => form::compact(&proof),
@@ -77,6 +83,16 @@ pub(crate) fn run(args: &ProveArgs, project: Option<&str>, app: &mut App) -> Res
     Ok(Exit::Done)
 }
 
+/// A head where the whole line was asked for: there is no more of it.
+fn is_redacted(args: &ProveArgs, proof: &Proof) -> bool {
+    match proof {
+        Proof::Inclusion(inclusion) => {
+            !args.head_only && matches!(inclusion.event, ProvenEvent::Head(_))
+        }
+        Proof::Consistency(_) => false,
+    }
+}
+
 fn prove(args: &ProveArgs, dir: &SessionDir, trust: &Trust) -> Result<Proof, Failure> {
     let disclosure = match args.head_only {
         true => Disclosure::HeadOnly,
@@ -88,18 +104,53 @@ fn prove(args: &ProveArgs, dir: &SessionDir, trust: &Trust) -> Result<Proof, Fai
     };
     proof.map_err(|error| match error {
         ProveError::Path(error) => Failure::usage(format!("there is no such proof: {error}")),
+        ProveError::Io(error) => Failure::io(dir.dir())(error),
+        ProveError::NotProven { seq, size } => unproven(dir, seq, size),
+        ProveError::Checkpoint(reason) if !trust::is_unknown_key(&reason) => {
+            Failure::from(ProveError::Checkpoint(reason))
+                .help("`lodestar log verify` lists everything that is wrong")
+        }
         error => error.into(),
     })
+}
+
+/// An event behind the checkpoint may be proven later; one behind the end may not exist at all.
+fn unproven(dir: &SessionDir, seq: u64, size: u64) -> Failure {
+    let later = || {
+        Failure::from(ProveError::NotProven { seq, size })
+            .help("the session's writer signs a checkpoint from time to time, and when it closes")
+    };
+    let Ok(mut reader) = Reader::open(dir) else {
+        return later();
+    };
+    let mut events = 0;
+    while let Ok(Some(event)) = reader.next_event() {
+        if event.seq >= seq {
+            return later();
+        }
+        events = event.seq + 1;
+    }
+    Failure::not_found(format!(
+        "there is no event {seq} in session `{}`, which has {}",
+        dir.session(),
+        words::count(events, "event")
+    ))
 }
 
 impl From<ProveError> for Failure {
     fn from(error: ProveError) -> Self {
         let exit = match &error {
-            ProveError::NotProven { .. } => Exit::NotFound,
+            ProveError::NotProven { .. } | ProveError::TooFew { .. } => Exit::NotFound,
             ProveError::Io(_) => Exit::Usage,
             _ => Exit::CheckFailed,
         };
-        Self::new(exit, error.to_string())
+        let failure = Self::new(exit, error.to_string());
+        match &error {
+            ProveError::Checkpoint(reason) if trust::is_unknown_key(reason) => {
+                failure.help(trust::GIVE_KEY)
+            }
+            _ => failure,
+        }
     }
 }
 

@@ -7,14 +7,16 @@ use std::sync::Arc;
 
 use clap::Args;
 use lodestar_core::key::SecretKey;
-use lodestar_log::{Reader, RedactError, Redacted, SessionDir, Trust, WriterOptions};
+use lodestar_log::{ProblemKind, Reader, RedactError, Redacted, SessionDir, Trust, WriterOptions};
 use serde_json::json;
 
 use super::event::unreadable;
+use super::writers_remedy;
 use crate::cli::App;
 use crate::failure::{Exit, Failure};
-use crate::installation::{Installation, OperatorName};
+use crate::installation::{Installation, OperatorName, is_there};
 use crate::operator_key::OperatorKey;
+use crate::place::SessionName;
 use crate::terminal::{self, Terminal};
 use crate::{files, inert, words};
 
@@ -62,7 +64,10 @@ pub(crate) fn run(
     project: Option<&str>,
     app: &mut App,
 ) -> Result<Exit, Failure> {
-    let dir = app.place(project)?.readable_session(&args.session)?;
+    let name = SessionName::parse(&args.session)?;
+    let operator = args.operator.as_deref();
+    let operator = operator.map(OperatorName::parse).transpose()?;
+    let dir = app.place(project)?.readable_session(&name)?;
     if args.reason.trim().is_empty() {
         return Err(Failure::usage(
             "a redaction needs a reason; it is all that readers will have",
@@ -71,7 +76,7 @@ pub(crate) fn run(
     let seqs: BTreeSet<u64> = args.seq.iter().copied().collect();
     let installation = Installation::locate()?;
     let log_key = installation.log_secret()?;
-    let key_file = key_file(args, &installation)?;
+    let key_file = key_file(args, operator, &installation)?;
     let sealed = OperatorKey::parse(&files::read_private(&key_file)?).map_err(|e| {
         Failure::usage(format!(
             "`{}` is no operator's key: {e}",
@@ -82,7 +87,7 @@ pub(crate) fn run(
         confirm(&dir, &seqs)?;
     }
     let operator = open(sealed)?;
-    let trust = entitled(&installation, &operator)?;
+    let trust = entitled(&installation, &operator, &log_key)?;
     let options = WriterOptions::new(Arc::new(log_key));
     let redacted = lodestar_log::redact(
         &dir.project_log(),
@@ -92,20 +97,29 @@ pub(crate) fn run(
         &operator,
         &trust,
         &options,
-    )?;
+    )
+    .map_err(|error| match error {
+        RedactError::Io(error) => Failure::io(dir.dir())(error),
+        RedactError::Read(error) => unreadable(&dir, &error),
+        error => error.into(),
+    })?;
     print(&dir, &redacted, app)
 }
 
-fn key_file(args: &RedactArgs, installation: &Installation) -> Result<PathBuf, Failure> {
+fn key_file(
+    args: &RedactArgs,
+    operator: Option<OperatorName>,
+    installation: &Installation,
+) -> Result<PathBuf, Failure> {
     if let Some(path) = &args.operator_key {
         return Ok(path.clone());
     }
-    let name = match &args.operator {
-        Some(name) => OperatorName::parse(name)?,
+    let name = match operator {
+        Some(name) => name,
         None => only_operator(installation)?,
     };
     let path = installation.operator_key_path(&name);
-    if path.exists() {
+    if is_there(&path)? {
         return Ok(path);
     }
     Err(Failure::not_found(format!(
@@ -137,8 +151,17 @@ fn open(key: OperatorKey) -> Result<SecretKey, Failure> {
 }
 
 /// A redaction by somebody who is not pinned would read as tampering from then on.
-fn entitled(installation: &Installation, operator: &SecretKey) -> Result<Trust, Failure> {
-    let operators = installation.operators()?;
+fn entitled(
+    installation: &Installation,
+    operator: &SecretKey,
+    log_key: &SecretKey,
+) -> Result<Trust, Failure> {
+    // No pin would help it.
+    if operator.public() == log_key.public() {
+        return Err(RedactError::LogKey.into());
+    }
+    let pins = installation.operators()?;
+    let operators: Vec<_> = pins.into_iter().map(|(_, key)| key).collect();
     if !operators.contains(&operator.public()) {
         let pins = inert::path(&installation.dir().join("operators"));
         return Err(Failure::not_authorised(
@@ -232,14 +255,20 @@ fn print(dir: &SessionDir, redacted: &Redacted, app: &mut App) -> Result<Exit, F
 
 impl From<RedactError> for Failure {
     fn from(error: RedactError) -> Self {
-        let exit = match error {
-            RedactError::Open(error) => return error.into(),
-            RedactError::NotIntact { .. } => Exit::CheckFailed,
-            RedactError::NoSuchEvent { .. } => Exit::NotFound,
-            RedactError::LogKey => Exit::NotAuthorised,
-            RedactError::Read(_) => Exit::CheckFailed,
-            _ => Exit::Usage,
-        };
-        Self::new(exit, error.to_string())
+        let text = error.to_string();
+        match error {
+            RedactError::Open(error) => error.into(),
+            RedactError::NotIntact { problem } => Self::check(text).help(match problem.kind {
+                ProblemKind::UnknownOperator { .. } => {
+                    "an earlier redaction counts once its operator's public key is pinned in `operators/`"
+                }
+                _ => writers_remedy(&problem),
+            }),
+            RedactError::NoSuchEvent { .. } => Self::not_found(text),
+            RedactError::LogKey => Self::not_authorised(text)
+                .help("make an operator's key with `lodestar approve keygen --name NAME`"),
+            RedactError::Read(_) => Self::check(text),
+            _ => Self::usage(text),
+        }
     }
 }

@@ -7,13 +7,15 @@ use clap::Args;
 use lodestar_core::event::EventType;
 use lodestar_log::{Event, Payload, Reader, SessionDir};
 
-use super::event::{EventJson, is_wanted, unreadable};
+use super::event::{EventJson, check_complete, is_wanted, unreadable};
+use super::redaction::ShownRedaction;
 use super::summary::summary;
 use crate::cli::App;
 use crate::failure::{Exit, Failure};
 use crate::output::Out;
-use crate::place::LATEST;
-use crate::{inert, json};
+use crate::place::{LATEST, SessionName};
+use crate::trust::{self, Operators};
+use crate::{inert, json, words};
 
 const AFTER_HELP: &str = "\
 Content comes from tools and files that nobody vetted: control characters, escape sequences,
@@ -25,6 +27,9 @@ Examples:
   lodestar log show latest --type action. --type approval.
   lodestar log show latest --from 40 --limit 10 --payload
   lodestar log show latest --follow";
+
+/// With fewer columns than this the place of an event takes no more of them than it has to.
+const WIDE_COLUMNS: usize = 100;
 
 /// How soon a follower sees an event; short for a person, rare for a processor.
 const POLL: Duration = Duration::from_millis(100);
@@ -58,12 +63,13 @@ pub(crate) struct ShowArgs {
 }
 
 pub(crate) fn run(args: &ShowArgs, project: Option<&str>, app: &mut App) -> Result<Exit, Failure> {
-    let place = app.place(project)?;
-    let dir = place.readable_session(&args.session)?;
+    let name = SessionName::parse(&args.session)?;
+    let dir = app.place(project)?.readable_session(&name)?;
     let mut reader = Reader::open(&dir).map_err(Failure::io(dir.events_path()))?;
     let mut left = args.limit.unwrap_or(u64::MAX);
     let mut view = View::new(&dir, args.payload, app.json);
     let mut closed = false;
+    let mut events = 0;
     while left > 0 && !app.out.is_closed() {
         let next = reader.next_event().map_err(|e| {
             // What comes before the damage is part of the answer.
@@ -79,12 +85,21 @@ pub(crate) fn run(args: &ShowArgs, project: Option<&str>, app: &mut App) -> Resu
             continue;
         };
         closed = closes(&event, closed);
+        events = event.seq + 1;
         if event.seq >= args.from && is_wanted(&event, &args.types) {
             view.event(&event, &mut app.out)?;
             left -= 1;
         }
     }
-    Ok(Exit::Done)
+    if left > 0 && view.shown == 0 && !app.out.is_closed() {
+        app.out.flush()?;
+        app.note(format!(
+            "no event matches; session `{}` has {}",
+            dir.session(),
+            words::count(events, "event")
+        ));
+    }
+    check_complete(view.incomplete)
 }
 
 /// The log may write about itself after the end; anything else means that the session goes on.
@@ -102,6 +117,10 @@ struct View<'a> {
     json: bool,
     /// The day that was announced last.
     day: String,
+    operators: Operators,
+    shown: u64,
+    /// Events whose payload could not be restored.
+    incomplete: u64,
 }
 
 impl<'a> View<'a> {
@@ -111,34 +130,45 @@ impl<'a> View<'a> {
             payloads,
             json,
             day: String::new(),
+            operators: trust::known_operators(),
+            shown: 0,
+            incomplete: 0,
         }
     }
 
     fn event(&mut self, event: &Event, out: &mut Out) -> Result<(), Failure> {
+        self.shown += 1;
         if self.json {
-            return Ok(out.json(&EventJson::whole(event, self.dir)?)?);
+            let json = EventJson::whole(event, self.dir);
+            self.incomplete += u64::from(json.is_incomplete());
+            return Ok(out.json(&json)?);
         }
         let paint = out.paint;
         let time = event.time.to_string();
-        let (day, clock) = (&time[..10], &time[11..23]);
+        let wide = out.columns >= WIDE_COLUMNS;
+        let (day, clock) = (&time[..10], &time[11..if wide { 23 } else { 19 }]);
         if day != self.day {
             writeln!(out, "{}", paint.dim(format!("── {day} UTC ──")))?;
             day.clone_into(&mut self.day);
         }
-        let seq = format!("#{}", event.seq);
-        let place = format!("{clock}  {seq:>6}  {:<22}  ", event.kind);
+        let (gap, digits) = if wide { ("  ", 6) } else { (" ", 4) };
+        let seq = format!("{:>digits$}", format!("#{}", event.seq));
+        let place = format!("{clock}{gap}{seq}{gap}{:<22}{gap}", event.kind);
         let room = out.columns.saturating_sub(place.chars().count()).max(30);
         let what = match (&event.payload, event.inline()) {
             (Payload::Redacted { by }, _) => paint.warn(format!("▒ redacted by #{by}")),
-            (_, Ok(payload)) => summary(&payload.unwrap_or_default(), room),
+            (_, Ok(payload)) => match ShownRedaction::of(event) {
+                Some(redaction) => redaction.summary(&self.operators, room),
+                None => summary(&payload.unwrap_or_default(), room),
+            },
             (_, Err(error)) => paint.bad(inert::line(&error.to_string(), room)),
         };
         let kind = format!("{:<22}", event.kind);
         writeln!(
             out,
-            "{}  {}  {}  {what}",
+            "{}{gap}{}{gap}{}{gap}{what}",
             paint.dim(clock),
-            paint.strong(format!("{seq:>6}")),
+            paint.strong(seq),
             paint.accent(kind)
         )?;
         match self.payloads {
@@ -155,7 +185,11 @@ impl<'a> View<'a> {
             about.push_str(&format!(", caused by {}", causes.join(" ")));
         }
         writeln!(out, "    {}", paint.dim(about))?;
-        match event.whole(self.dir) {
+        let payload = match ShownRedaction::of(event) {
+            Some(redaction) => Ok(Some(redaction.decoded())),
+            None => event.whole(self.dir),
+        };
+        match payload {
             Ok(None) => {}
             Ok(Some(payload)) => {
                 for line in json::pretty(&payload).lines() {

@@ -17,16 +17,16 @@ const FIRST: [&str; 12] = [
     "statement",
     "reason",
     "error",
-    "server",
-    "source",
     "text",
     "content",
     "outcome",
     "result",
+    "server",
+    "source",
 ];
-/// What a value may take while others wait behind it.
-const VALUE_COLUMNS: usize = 64;
-/// A value that would have to be cut shorter than this is counted instead.
+/// What the first value gets before others get anything.
+const FIRST_COLUMNS: usize = 40;
+/// A later value that would have to be cut shorter than this is counted instead.
 const FEWEST_COLUMNS: usize = 24;
 const BETWEEN: &str = " · ";
 
@@ -36,28 +36,63 @@ pub(crate) fn summary(payload: &Value, columns: usize) -> String {
         return inert::line(&payload.to_string(), columns);
     };
     let pieces = pieces(fields);
+    let widths: Vec<usize> = pieces
+        .iter()
+        .map(|(_, value)| width(&inert::line(value, columns)))
+        .collect();
+    let (shown, more) = as_many_as_fit(&pieces, &widths, columns);
+    let mut room = columns.saturating_sub(taken(&pieces[..shown]) + width(&more));
+    let mut waiting = least(&widths[..shown]);
     let mut line = String::new();
-    for (i, (key, value)) in pieces.iter().enumerate() {
-        let left = pieces.len() - i - 1;
-        let start = match i {
-            0 => format!("{key}: "),
-            _ => format!("{BETWEEN}{key}: "),
-        };
-        let taken = width(&line) + width(&start) + width(&more(left));
-        let room = columns.saturating_sub(taken);
-        let most = if left == 0 {
-            room
-        } else {
-            room.min(VALUE_COLUMNS)
-        };
-        if i > 0 && room < FEWEST_COLUMNS && width(value) > room {
-            line.push_str(&more(left + 1));
-            break;
-        }
-        line.push_str(&start);
-        line.push_str(&inert::line(value, most));
+    for (i, (key, value)) in pieces[..shown].iter().enumerate() {
+        waiting -= least_at(i, widths[i]);
+        // What nobody behind it needs is the field's own.
+        let value = inert::line(value, room.saturating_sub(waiting));
+        room = room.saturating_sub(width(&value));
+        let between = if i == 0 { "" } else { BETWEEN };
+        line.push_str(&format!("{between}{key}: {value}"));
     }
-    line
+    line + &more
+}
+
+/// How many fields are shown, and the count of the others.
+fn as_many_as_fit(
+    pieces: &[(String, String)],
+    widths: &[usize],
+    columns: usize,
+) -> (usize, String) {
+    for shown in (1..=pieces.len()).rev() {
+        let left = pieces.len() - shown;
+        let wanted = least(&widths[..shown]);
+        for more in [more(left), more_briefly(left)] {
+            if taken(&pieces[..shown]) + wanted + width(&more) <= columns {
+                return (shown, more);
+            }
+        }
+    }
+    (
+        pieces.len().min(1),
+        more_briefly(pieces.len().saturating_sub(1)),
+    )
+}
+
+/// What values of these widths get at least.
+fn least(widths: &[usize]) -> usize {
+    let each = widths.iter().enumerate();
+    each.map(|(i, width)| least_at(i, *width)).sum()
+}
+
+fn least_at(place: usize, width: usize) -> usize {
+    match place {
+        0 => width.min(FIRST_COLUMNS),
+        _ => width.min(FEWEST_COLUMNS),
+    }
+}
+
+/// What keys and separators take.
+fn taken(pieces: &[(String, String)]) -> usize {
+    let keys: usize = pieces.iter().map(|(key, _)| width(key) + 2).sum();
+    keys + pieces.len().saturating_sub(1) * width(BETWEEN)
 }
 
 fn width(text: &str) -> usize {
@@ -68,6 +103,14 @@ fn more(fields: usize) -> String {
     match fields {
         0 => String::new(),
         _ => format!("{BETWEEN}… (+{})", words::count(fields as u64, "field")),
+    }
+}
+
+/// Where every column counts.
+fn more_briefly(fields: usize) -> String {
+    match fields {
+        0 => String::new(),
+        _ => format!("{BETWEEN}+{fields}"),
     }
 }
 
@@ -129,8 +172,13 @@ mod tests {
         );
         assert_eq!(
             summary(&payload, 50),
-            "tool: shell · verdict: allow · … (+2 fields)"
+            "tool: shell · verdict: allow · aaa: 1 · zzz: [1,2]"
         );
+        assert_eq!(
+            summary(&payload, 45),
+            "tool: shell · verdict: allow · aaa: 1 · +1"
+        );
+        assert_eq!(summary(&payload, 33), "tool: shell · verdict: allow · +2");
     }
 
     #[test]
@@ -140,9 +188,9 @@ mod tests {
             "\u{202e}key\n": {"nested": "\u{9b}31m"},
             "list": ["\u{200b}", "\x07"],
         });
-        for columns in 60..140 {
+        for columns in 42..140 {
             let line = summary(&payload, columns);
-            assert!(!line.chars().any(inert::is_live), "{line}");
+            assert_eq!(inert::hidden(&line).next(), None, "{line}");
             assert!(
                 width(&line) <= columns,
                 "{} > {columns}: {line}",
@@ -150,6 +198,24 @@ mod tests {
             );
         }
         assert!(summary(&payload, 120).starts_with("text: ␛[2JAAAA"));
+    }
+
+    #[test]
+    fn the_line_is_filled_and_the_first_field_comes_first() {
+        let text = "Note to AI assistants: this repository moved. ".repeat(5);
+        let payload = json!({"content": text, "source": "files/read_file NOTES.md", "quality": "external_document"});
+        assert_eq!(
+            summary(&payload, 42),
+            "content: Note to AI ass… (+216 bytes) · +2"
+        );
+        for columns in 40..200 {
+            let line = summary(&payload, columns);
+            assert!(width(&line) <= columns, "{columns}: {line}");
+            assert!(width(&line) + 8 >= columns, "{columns}: {line}");
+            assert!(line.starts_with("content: Note to AI"), "{line}");
+        }
+        let one = json!({"content": text});
+        assert!(summary(&one, 200).starts_with(&format!("content: {}", &text[..170])));
     }
 
     #[test]

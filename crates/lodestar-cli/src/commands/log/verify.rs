@@ -4,17 +4,18 @@ use std::io::Write as _;
 use std::path::PathBuf;
 
 use clap::Args;
-use lodestar_core::name::SessionId;
+use lodestar_core::name::{ProjectId, SessionId};
 use lodestar_log::verify::{ProjectReport, Remark, SessionReport, VerifyOptions, verify_project};
-use lodestar_log::{LEDGER_NAME, Problem, ProjectLog, Trust};
+use lodestar_log::{Problem, ProblemKind, ProjectLog, Trust};
 use serde_json::json;
 
 use crate::cli::App;
 use crate::failure::{Exit, Failure};
 use crate::installation::read_vkey;
 use crate::output::Out;
+use crate::place::SessionName;
 use crate::progress::Progress;
-use crate::trust::{self, LogKeys};
+use crate::trust::{self, LogKeys, Operators};
 use crate::{files, inert, words};
 
 const AFTER_HELP: &str = "\
@@ -56,15 +57,20 @@ pub(crate) fn run(
     project: Option<&str>,
     app: &mut App,
 ) -> Result<Exit, Failure> {
+    let name = args
+        .session
+        .as_deref()
+        .map(SessionName::parse)
+        .transpose()?;
     let place = app.place(project)?;
-    let (logs, session) = match &args.session {
+    let (logs, session) = match &name {
         None => (place.projects.clone(), None),
         Some(name) => {
             let dir = place.session(name)?;
             (vec![dir.project_log()], Some(dir.session().clone()))
         }
     };
-    let trust = trusted(args)?;
+    let (trust, operators) = trusted(args)?;
     let head = match &args.witness {
         Some(path) => Some(files::read(path, files::SMALL)?),
         None => None,
@@ -89,7 +95,12 @@ pub(crate) fn run(
         app.out
             .json(&json!({"intact": intact, "projects": reports}))?;
     } else {
-        print(&reports, session.as_ref(), &mut app.out)?;
+        let view = View {
+            only: session.as_ref(),
+            operators: &operators,
+            head: heads.taken.as_ref(),
+        };
+        view.print(&reports, &mut app.out)?;
     }
     Ok(if intact {
         Exit::Done
@@ -98,26 +109,35 @@ pub(crate) fn run(
     })
 }
 
-fn trusted(args: &VerifyArgs) -> Result<Trust, Failure> {
+fn trusted(args: &VerifyArgs) -> Result<(Trust, Operators), Failure> {
     let log_keys = args.keys.resolve()?;
     let (mut operators, mut witnesses) = trust::pinned()?;
     for path in &args.operator {
-        operators.push(*read_vkey(path)?.public_key());
+        operators.add(&read_vkey(path)?);
     }
     for key in &args.witness_key {
         witnesses.push(trust::vkey(key)?);
     }
-    Ok(Trust {
+    let trust = Trust {
         log_keys,
-        operators,
+        operators: operators.keys(),
         witnesses,
-    })
+    };
+    Ok((trust, operators))
 }
 
 /// A witnessed head belongs to one project; its first line says which.
 struct Heads {
     head: Option<Vec<u8>>,
     only_one: bool,
+    taken: Option<TakenHead>,
+}
+
+/// A head that a project was checked against.
+struct TakenHead {
+    project: ProjectId,
+    /// As its second line says; what it says was checked with the ledger.
+    records: u64,
 }
 
 impl Heads {
@@ -125,16 +145,27 @@ impl Heads {
         Self {
             head,
             only_one: logs.len() == 1,
+            taken: None,
         }
     }
 
     fn take_for(&mut self, log: &ProjectLog) -> Option<Vec<u8>> {
-        let origin = format!("lodestar.log/{}/{LEDGER_NAME}\n", log.project());
+        let origin = format!("{}\n", log.ledger_origin());
         let head = self.head.as_ref()?;
         // With one project there is nothing to choose: a head of another one is a problem to show.
-        (self.only_one || head.starts_with(origin.as_bytes()))
-            .then(|| self.head.take())
-            .flatten()
+        if !self.only_one && !head.starts_with(origin.as_bytes()) {
+            return None;
+        }
+        let head = self.head.take()?;
+        let records = str::from_utf8(&head).ok().and_then(|text| {
+            let size = text.lines().nth(1)?;
+            size.parse().ok()
+        });
+        self.taken = records.map(|records| TakenHead {
+            project: log.project().clone(),
+            records,
+        });
+        Some(head)
     }
 
     fn all_used(&self) -> Result<(), Failure> {
@@ -149,69 +180,179 @@ impl Heads {
     }
 }
 
-fn print(
-    reports: &[ProjectReport],
-    only: Option<&SessionId>,
-    out: &mut Out,
-) -> Result<(), Failure> {
-    for report in reports {
-        print_project(report, only, out)?;
+/// What a person is told, beside what the reports say themselves.
+struct View<'a> {
+    only: Option<&'a SessionId>,
+    operators: &'a Operators,
+    head: Option<&'a TakenHead>,
+}
+
+impl View<'_> {
+    fn print(&self, reports: &[ProjectReport], out: &mut Out) -> Result<(), Failure> {
+        for report in reports {
+            let label = match reports.len() {
+                1 => String::new(),
+                _ => format!("{}/", report.project),
+            };
+            self.print_project(report, &label, out)?;
+        }
+        let paint = out.paint;
+        let line = match reports.iter().all(ProjectReport::is_intact) {
+            true => paint.good(format!("✓ {} checked: all intact", checked(reports))),
+            false => paint.bad(format!(
+                "✗ {} checked: {}",
+                checked(reports),
+                wrong(reports)
+            )),
+        };
+        writeln!(out, "{line}")?;
+        for help in remedies(reports) {
+            writeln!(out, "{} {help}", paint.dim("help:"))?;
+        }
+        Ok(())
     }
-    let paint = out.paint;
+
+    fn print_project(
+        &self,
+        report: &ProjectReport,
+        label: &str,
+        out: &mut Out,
+    ) -> Result<(), Failure> {
+        let ids = report.sessions.iter().map(|s| s.session.as_str().len());
+        let ledger_name = format!("{} ledger", report.project);
+        let width = (ids.max().unwrap_or(0) + label.len()).max(ledger_name.len());
+        for session in &report.sessions {
+            let name = format!(
+                "{label}{:<width$}",
+                session.session,
+                width = width - label.len()
+            );
+            self.print_session(session, &name, out)?;
+        }
+        let missing = self
+            .only
+            .filter(|only| report.sessions.iter().all(|s| s.session != **only));
+        if let Some(missing) = missing {
+            let line = format!("✗ not here   {missing}");
+            writeln!(out, "{}", out.paint.bad(line))?;
+        }
+        let line = format!(
+            "{ledger_name:<width$}  {:>14}  root {}",
+            words::count(report.ledger_records, "record"),
+            words::short(&report.ledger_root),
+        );
+        print_verdict(report.problems.is_empty(), &line, out)?;
+        self.print_findings(&report.problems, &report.remarks, out)?;
+        let head = self.head.filter(|head| head.project == report.project);
+        if let Some(head) = head.filter(|_| report.problems.is_empty()) {
+            let line = format!(
+                "checked against the witnessed head of {}: the ledger extends it",
+                words::count(head.records, "record")
+            );
+            writeln!(out, "    {} {line}", out.paint.dim("·"))?;
+        }
+        Ok(())
+    }
+
+    fn print_session(
+        &self,
+        report: &SessionReport,
+        name: &str,
+        out: &mut Out,
+    ) -> Result<(), Failure> {
+        let line = format!(
+            "{name}  {:>14}  root {}  proven {}  {}",
+            words::count(report.events, "event"),
+            words::short(&report.root),
+            words::number(report.proven),
+            report.state,
+        );
+        print_verdict(report.is_intact(), &line, out)?;
+        self.print_findings(&report.problems, &report.remarks, out)
+    }
+
+    fn print_findings(
+        &self,
+        problems: &[Problem],
+        remarks: &[Remark],
+        out: &mut Out,
+    ) -> Result<(), Failure> {
+        for problem in problems {
+            let problem = inert::whole(&problem.to_string());
+            writeln!(out, "    {} {problem}", out.paint.bad("✗"))?;
+        }
+        for remark in remarks {
+            let remark = inert::whole(&self.said(remark));
+            writeln!(out, "    {} {remark}", out.paint.dim("·"))?;
+        }
+        Ok(())
+    }
+
+    /// The library knows keys; people know the names they pinned them under.
+    fn said(&self, remark: &Remark) -> String {
+        match remark {
+            Remark::Redacted {
+                redaction,
+                events,
+                operator,
+                reason,
+            } => {
+                let is = if *events == 1 { "is" } else { "are" };
+                let payloads = words::count(*events, "payload");
+                let by = self.operators.name_of(operator);
+                format!("{payloads} {is} redacted by #{redaction}, signed by `{by}`: {reason}")
+            }
+            remark => remark.to_string(),
+        }
+    }
+}
+
+fn checked(reports: &[ProjectReport]) -> String {
+    let sessions = reports.iter().map(|r| r.sessions.len() as u64).sum();
+    format!(
+        "{} and {}",
+        words::count(sessions, "session"),
+        words::count(reports.len() as u64, "ledger")
+    )
+}
+
+fn wrong(reports: &[ProjectReport]) -> String {
     let sessions = reports.iter().flat_map(|r| &r.sessions);
-    let total = sessions.clone().count() as u64;
-    let bad = sessions.filter(|s| !s.is_intact()).count() as u64;
+    let sessions = sessions.filter(|s| !s.is_intact()).count() as u64;
+    let ledgers = reports.iter().filter(|r| !r.problems.is_empty()).count() as u64;
     let problems = reports.iter().flat_map(ProjectReport::all_problems).count() as u64;
-    let checked = words::count(total, "session");
-    let ledgers = words::count(reports.len() as u64, "ledger");
-    let line = match problems {
-        0 => paint.good(format!("✓ {checked} and {ledgers} checked: all intact")),
-        _ => paint.bad(format!(
-            "✗ {checked} and {ledgers} checked: {} tampered, {}",
-            words::number(bad),
-            words::count(problems, "problem")
-        )),
+    let tampered: Vec<String> = [(sessions, "session"), (ledgers, "ledger")]
+        .into_iter()
+        .filter(|(n, _)| *n > 0)
+        .map(|(n, what)| words::count(n, what))
+        .collect();
+    format!(
+        "{} tampered, {}",
+        tampered.join(" and "),
+        words::count(problems, "problem")
+    )
+}
+
+/// What may look like tampering because a key is not known here.
+fn remedies(reports: &[ProjectReport]) -> Vec<&'static str> {
+    let unknown_key = |problem: &Problem| match &problem.kind {
+        ProblemKind::CheckpointInvalid { reason } => trust::is_unknown_key(reason),
+        _ => false,
     };
-    writeln!(out, "{line}")?;
-    Ok(())
-}
-
-fn print_project(
-    report: &ProjectReport,
-    only: Option<&SessionId>,
-    out: &mut Out,
-) -> Result<(), Failure> {
-    let ids = report.sessions.iter().map(|s| s.session.as_str().len());
-    let ledger_name = format!("{} ledger", report.project);
-    let width = ids.max().unwrap_or(0).max(ledger_name.len());
-    for session in report.sessions.iter() {
-        print_session(session, width, out)?;
+    let unknown_operator =
+        |problem: &Problem| matches!(problem.kind, ProblemKind::UnknownOperator { .. });
+    let problems: Vec<&Problem> = reports
+        .iter()
+        .flat_map(ProjectReport::all_problems)
+        .collect();
+    let mut help = Vec::new();
+    if problems.iter().any(|p| unknown_key(p)) {
+        help.push(trust::GIVE_KEY);
     }
-    let missing = only.filter(|only| report.sessions.iter().all(|s| s.session != **only));
-    if let Some(missing) = missing {
-        let line = format!("✗ not here   {missing}");
-        writeln!(out, "{}", out.paint.bad(line))?;
+    if problems.iter().any(|p| unknown_operator(p)) {
+        help.push("if you know the operator who redacted, pass --operator with a file of their public key");
     }
-    let line = format!(
-        "{ledger_name:<width$}  {:>14}  root {}",
-        words::count(report.ledger_records, "record"),
-        words::short(&report.ledger_root),
-    );
-    print_verdict(report.problems.is_empty(), &line, out)?;
-    print_findings(&report.problems, &report.remarks, out)
-}
-
-fn print_session(report: &SessionReport, width: usize, out: &mut Out) -> Result<(), Failure> {
-    let line = format!(
-        "{:<width$}  {:>14}  root {}  proven {}  {}",
-        report.session.as_str(),
-        words::count(report.events, "event"),
-        words::short(&report.root),
-        words::number(report.proven),
-        report.state,
-    );
-    print_verdict(report.is_intact(), &line, out)?;
-    print_findings(&report.problems, &report.remarks, out)
+    help
 }
 
 fn print_verdict(intact: bool, line: &str, out: &mut Out) -> Result<(), Failure> {
@@ -220,16 +361,4 @@ fn print_verdict(intact: bool, line: &str, out: &mut Out) -> Result<(), Failure>
         false => out.paint.bad("✗ tampered"),
     };
     Ok(writeln!(out, "{verdict}  {line}")?)
-}
-
-fn print_findings(problems: &[Problem], remarks: &[Remark], out: &mut Out) -> Result<(), Failure> {
-    for problem in problems {
-        let problem = inert::whole(&problem.to_string());
-        writeln!(out, "    {} {problem}", out.paint.bad("✗"))?;
-    }
-    for remark in remarks {
-        let remark = inert::whole(&remark.to_string());
-        writeln!(out, "    {} {remark}", out.paint.dim("·"))?;
-    }
-    Ok(())
 }

@@ -1,0 +1,84 @@
+//! What `--help` says, word for word.
+
+use crate::world::World;
+
+const COMMANDS: &[&[&str]] = &[
+    &[],
+    &["demo"],
+    &["log"],
+    &["log", "list"],
+    &["log", "show"],
+    &["log", "verify"],
+    &["log", "prove"],
+    &["log", "check-proof"],
+    &["log", "redact"],
+    &["log", "anchor"],
+    &["log", "export"],
+    &["approve"],
+    &["approve", "keygen"],
+    &["completions"],
+    &["man"],
+];
+
+#[test]
+fn every_command_explains_itself_with_an_example() {
+    let world = World::bare();
+    for command in COMMANDS {
+        let mut args = command.to_vec();
+        args.push("--help");
+        let run = world.run(&args).expect(0);
+        assert!(run.out.contains("\nExamples:\n  lodestar "), "{command:?}");
+        assert!(run.err.is_empty());
+        let name = match command {
+            [] => "lodestar".to_owned(),
+            parts => parts.join("-"),
+        };
+        insta::assert_snapshot!(format!("help-{name}"), run.out);
+    }
+}
+
+#[test]
+fn the_version_is_the_packages() {
+    let run = World::bare().run(&["--version"]).expect(0);
+    assert_eq!(run.out, format!("lodestar {}\n", env!("CARGO_PKG_VERSION")));
+}
+
+#[test]
+fn wrong_arguments_are_exit_2_and_say_so_in_json_too() {
+    let world = World::bare();
+    for args in [
+        &[][..],
+        &["nonsense"],
+        &["log"],
+        &["log", "nonsense"],
+        &["log", "show", "--limit", "many"],
+        &["log", "prove"],
+        &["log", "prove", "1", "--since", "1"],
+        &["log", "redact", "latest"],
+        &["log", "anchor", "--witness-key", "x"],
+        &["approve", "keygen"],
+        &["completions", "cmd"],
+    ] {
+        let run = world.run(args).expect(2);
+        assert!(run.out.is_empty(), "{args:?}: {}", run.out);
+        assert!(!run.err.is_empty(), "{args:?}");
+        let mut args = args.to_vec();
+        args.push("--json");
+        let error = world.run(&args).expect(2).error();
+        assert_eq!(error["code"], "usage", "{args:?}");
+        assert_eq!(error["exit"], 2);
+    }
+}
+
+#[test]
+fn what_was_typed_wrong_is_repeated_inertly() {
+    let world = World::bare();
+    for args in [
+        &["\x1b[31mred\u{202e}"][..],
+        &["log", "show", "--\x1b]0;x\x07"],
+        &["log", "show", "--from", "\u{9b}31m\u{202e}"],
+        &["completions", "\x1bzsh"],
+    ] {
+        crate::world::assert_inert(&world.run(args).expect(2).err);
+    }
+}

@@ -1,0 +1,213 @@
+//! The documentation does what it says: every command in it runs, and every link leads somewhere.
+//!
+//! A command is a line that starts with `$ ` in a block marked `console`. The commands of one page
+//! are typed one after another into one shell that starts in the clone, as a reader would, with the
+//! binary on the path and nothing else prepared. A command that is to fail says so:
+//! `$ lodestar … # exits 1`.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+
+/// The commands of the README that are for the shell of a clone; the test suite itself is one of
+/// them, and the other only builds before it runs the demonstration that is run here.
+const FOR_THE_CLONE: [&str; 2] = ["cargo run --release -- demo", "cargo xtask test"];
+
+fn workspace() -> PathBuf {
+    let own = Path::new(env!("CARGO_MANIFEST_DIR"));
+    own.parent()
+        .expect("xtask lies in the workspace")
+        .to_owned()
+}
+
+/// The pages at the top and below `docs/`, by path.
+fn pages() -> Vec<PathBuf> {
+    fn collect(folder: &Path, below: bool, into: &mut Vec<PathBuf>) {
+        for entry in fs::read_dir(folder).expect("the folder can be read") {
+            let path = entry.expect("the folder can be read").path();
+            if path.is_dir() && below {
+                collect(&path, below, into);
+            } else if path.extension().is_some_and(|e| e == "md") {
+                into.push(path);
+            }
+        }
+    }
+    let mut pages = Vec::new();
+    collect(&workspace(), false, &mut pages);
+    collect(&workspace().join("docs"), true, &mut pages);
+    pages.sort();
+    pages
+}
+
+#[derive(Debug)]
+struct Shown {
+    line: usize,
+    text: String,
+    exit: i32,
+}
+
+/// The commands of a page, in order.
+fn commands(page: &str) -> Vec<Shown> {
+    let mut in_console = false;
+    let mut shown = Vec::new();
+    for (at, line) in page.lines().enumerate() {
+        match line.trim().strip_prefix("```") {
+            Some(language) => in_console = !in_console && language == "console",
+            None if !in_console => {}
+            None => {
+                let Some(command) = line.trim().strip_prefix("$ ") else {
+                    continue;
+                };
+                let (text, exit) = match command.rsplit_once("# exits ") {
+                    Some((text, exit)) => (text.trim(), exit.parse().expect("an exit code")),
+                    None => (command, 0),
+                };
+                shown.push(Shown {
+                    line: at + 1,
+                    text: text.to_owned(),
+                    exit,
+                });
+            }
+        }
+    }
+    shown
+}
+
+/// The binary that `cargo xtask test` built, or one that is built now.
+fn binary() -> PathBuf {
+    if let Some(path) = std::env::var_os("LODESTAR_BIN") {
+        return path.into();
+    }
+    let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
+    let built = Command::new(cargo)
+        .args(["build", "--quiet", "--package", "lodestar-cli"])
+        .current_dir(workspace())
+        .status()
+        .expect("cargo runs");
+    assert!(built.success(), "the binary builds");
+    let own = std::env::current_exe().expect("a test has a path");
+    // …/debug/deps/docs-1234 → …/debug/lodestar
+    let folder = own.ancestors().nth(2).expect("a test lies in deps/");
+    folder.join(format!("lodestar{}", std::env::consts::EXE_SUFFIX))
+}
+
+fn python_is_there() -> bool {
+    let version = Command::new("python3").arg("--version").output();
+    let there = version.is_ok_and(|output| output.status.success());
+    assert!(
+        there || std::env::var_os("LODESTAR_REQUIRE_ALL").is_none(),
+        "python3 is missing, and nothing may be skipped"
+    );
+    there
+}
+
+/// Stands in front of every exit code the shell reports.
+const MARK: &str = "\u{1}exit ";
+
+fn run_page(page: &Path, commands: &[Shown], lodestar: &Path) -> Vec<String> {
+    let scratch = tempfile::tempdir().expect("a scratch folder");
+    let mut path = lodestar
+        .parent()
+        .expect("the binary has a folder")
+        .as_os_str()
+        .to_owned();
+    if let Some(others) = std::env::var_os("PATH") {
+        path.push(":");
+        path.push(others);
+    }
+    let python = python_is_there();
+    let runnable: Vec<&Shown> = commands
+        .iter()
+        .filter(|command| python || !command.text.starts_with("python3 "))
+        .collect();
+    let mut script = "exec 2>&1\n".to_owned();
+    for command in &runnable {
+        script += &format!("{}\nprintf '{MARK}%s\\n' $?\n", command.text);
+    }
+    let output = Command::new("sh")
+        .args(["-c", &script])
+        .current_dir(workspace())
+        .env("PATH", &path)
+        .env("HOME", scratch.path())
+        .env("TMPDIR", scratch.path())
+        .env_remove("LODESTAR_CONFIG_DIR")
+        .env_remove("XDG_CONFIG_HOME")
+        .env("PYTHONDONTWRITEBYTECODE", "1")
+        .stdin(Stdio::null())
+        .output()
+        .expect("sh runs");
+    let text = String::from_utf8_lossy(&output.stdout).into_owned();
+    let mut rest = text.as_str();
+    let mut wrong = Vec::new();
+    for Shown { line, text, exit } in runnable {
+        let (said, after) = rest.split_once(MARK).unwrap_or((rest, "none\n"));
+        let (code, after) = after.split_once('\n').unwrap_or((after, ""));
+        rest = after;
+        if code != exit.to_string() {
+            wrong.push(format!(
+                "{}:{line}: `{text}` was to exit with {exit}, not {code}:\n{said}",
+                page.display(),
+            ));
+        }
+    }
+    wrong
+}
+
+#[test]
+fn every_command_in_the_documentation_runs() {
+    let lodestar = binary();
+    let mut wrong = Vec::new();
+    let mut count = 0;
+    for page in pages() {
+        let mut shown = commands(&fs::read_to_string(&page).unwrap());
+        shown.retain(|command| !FOR_THE_CLONE.contains(&command.text.as_str()));
+        count += shown.len();
+        if !shown.is_empty() {
+            wrong.extend(run_page(&page, &shown, &lodestar));
+        }
+    }
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+    assert!(count >= 20, "only {count} commands were found");
+}
+
+#[test]
+fn the_readme_asks_for_two_commands_of_cargo_and_no_page_for_more() {
+    let mut found = Vec::new();
+    for page in pages() {
+        let shown = commands(&fs::read_to_string(&page).unwrap());
+        let cargo = shown.into_iter().filter(|c| c.text.contains("cargo"));
+        found.extend(cargo.map(|command| (page.clone(), command.text)));
+    }
+    let readme = workspace().join("README.md");
+    assert_eq!(
+        found,
+        FOR_THE_CLONE.map(|text| (readme.clone(), text.to_owned()))
+    );
+}
+
+#[test]
+fn every_link_to_a_file_leads_to_one() {
+    let mut dead = Vec::new();
+    for page in pages() {
+        let text = fs::read_to_string(&page).unwrap();
+        for after in text.split("](").skip(1) {
+            let target = after.split(')').next().unwrap_or_default();
+            let file = target.split('#').next().unwrap_or_default();
+            let elsewhere = target.contains("://") || target.starts_with("mailto:");
+            if !elsewhere && !file.is_empty() && !page.with_file_name(file).exists() {
+                dead.push(format!("{}: {target}", page.display()));
+            }
+        }
+    }
+    assert!(dead.is_empty(), "{}", dead.join("\n"));
+}
+
+#[test]
+fn commands_are_found_where_they_are_marked() {
+    let page = "```console\n$ one\noutput\n$ two --x # exits 1\n```\n```sh\n$ three\n```\n$ four\n";
+    let shown = commands(page);
+    assert_eq!(shown.len(), 2);
+    assert_eq!((shown[0].text.as_str(), shown[0].exit), ("one", 0));
+    assert_eq!((shown[1].text.as_str(), shown[1].exit), ("two --x", 1));
+    assert_eq!(shown[1].line, 4);
+}
