@@ -105,22 +105,17 @@ impl<'a> Check<'a> {
         let events_name = self.events_name.clone();
         let opening = self.facts.map(|facts| facts.opening);
         let mut chain = Chain::new(&events_name, opening, anchors);
-        match disk::open_read(&self.dir.events_path()) {
-            Ok(file) => {
-                let proven = checkpoint.as_ref().map_or(0, |c| c.size);
-                let folded = self.fold(&file, &mut chain, (closing.is_some(), proven), progress);
-                if let Err(e) = folded {
-                    self.events_problem(ProblemKind::Unreadable {
-                        reason: e.to_string(),
-                    });
-                }
-            }
+        let proven = checkpoint.as_ref().map_or(0, |c| c.size);
+        let read = disk::open_read(&self.dir.events_path())
+            .and_then(|file| self.fold(&file, &mut chain, (closing.is_some(), proven), progress));
+        match read {
+            Ok(()) => chain.end(&mut self.problems),
             Err(e) if e.kind() == io::ErrorKind::NotFound && begun == Some(false) => {}
+            // What cannot be read may still be there: it is not said to be missing.
             Err(e) => self.events_problem(ProblemKind::Unreadable {
                 reason: e.to_string(),
             }),
         }
-        chain.end(&mut self.problems);
         let events = chain.tip.tree.size();
         self.check_closing(closing, checkpoint.as_ref(), events);
         self.check_redactions();

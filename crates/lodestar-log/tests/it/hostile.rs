@@ -227,6 +227,10 @@ fn pipes_and_directories_in_the_place_of_files_are_problems_and_hang_nobody() {
             }
             let found = codes(&world);
             assert!(found.contains(&"unreadable"), "{special} {file}: {found:?}");
+            assert!(
+                !found.contains(&"truncated"),
+                "it is not said to be gone: {found:?}"
+            );
             if !file.starts_with("ledger") {
                 assert!(
                     found.contains(&"checkpoint_missing"),
