@@ -258,6 +258,8 @@ impl Ledger {
         if behind == 0 && torn.is_none() {
             return Ok(());
         }
+        // A head that does not verify was reported, and says nothing of what it covers.
+        let unknown = self.head.is_none() && log.ledger_checkpoint_path().exists();
         let announced = disk::read_small(&log.dir().join(LEDGER_NEXT), MAX_CHECKPOINT_BYTES)
             .ok()
             .flatten()
@@ -277,10 +279,10 @@ impl Ledger {
                     let kind = LineError::Unterminated.into();
                     problems.add(LEDGER, Some(self.size()), Some(offset), kind);
                 }
-                if behind > 0 && log.ledger_checkpoint_path().exists() {
+                if behind > 0 && self.head.is_some() {
                     let kind = ProblemKind::LedgerTail { count: behind };
                     problems.add(LEDGER, Some(proven), None, kind);
-                } else if behind > 0 {
+                } else if behind > 0 && !unknown {
                     let kind = ProblemKind::CheckpointMissing;
                     problems.add(LEDGER_CHECKPOINT, None, None, kind);
                 }

@@ -80,14 +80,9 @@ pub(crate) fn run(project: Option<&str>, app: &mut App) -> Result<Exit, Failure>
 fn rows_of(log: &ProjectLog, warnings: &mut Vec<String>) -> Result<Vec<Row>, Failure> {
     let (ledger, problems) = Ledger::read(log, &Trust::default(), &BTreeSet::new())
         .map_err(Failure::io(log.ledger_path()))?;
-    // Without a key no signature verifies, and no head covers any record; everything else would
-    // show with one, too.
-    let for_want_of_a_key = |kind: &ProblemKind| {
-        matches!(
-            kind,
-            ProblemKind::CheckpointInvalid { .. } | ProblemKind::LedgerTail { .. }
-        )
-    };
+    // Without a key no signature verifies; everything else would show with one, too.
+    let for_want_of_a_key =
+        |kind: &ProblemKind| matches!(kind, ProblemKind::CheckpointInvalid { .. });
     if let Some(problem) = problems.iter().find(|p| !for_want_of_a_key(&p.kind)) {
         warnings.push(format!(
             "the ledger of `{}` is damaged, and this list may be wrong: {problem}",
