@@ -1,7 +1,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::*;
-use crate::chain::{Retrieval, Truth};
+use crate::chain::{Axes, Freshness, Retrieval, Security, Truth};
 
 /// The table once more, transcribed from the specification by itself: `from>to authority…`, with a
 /// letter for the condition where there is one (g gate, r rule, d direct evidence, n newer direct
@@ -91,6 +91,77 @@ fn the_table_and_its_transcript_agree_on_every_state_target_and_authority() {
         (checked, permitted),
         (7 * (16 + 25 + 16 + 9), 20 + 30 + 13 + 8)
     );
+}
+
+/// Every state that a belief can be in.
+fn whole_states() -> Vec<Axes> {
+    let mut states = Vec::new();
+    for &truth in Truth::ALL {
+        for &retrieval in Retrieval::ALL {
+            for &security in Security::ALL {
+                for &freshness in Freshness::ALL {
+                    states.push(Axes {
+                        truth,
+                        retrieval,
+                        security,
+                        freshness,
+                    });
+                }
+            }
+        }
+    }
+    states
+}
+
+/// Where a whole state stands, axis by axis.
+fn positions(axes: Axes) -> [State; 4] {
+    [
+        axes.truth.into(),
+        axes.retrieval.into(),
+        axes.security.into(),
+        axes.freshness.into(),
+    ]
+}
+
+#[test]
+fn out_of_every_whole_state_exactly_the_moves_of_the_transcript_are_permitted() {
+    let transcript = transcript();
+    let targets: Vec<_> = Axis::ALL.iter().flat_map(|&a| State::all(a)).collect();
+    let (mut moves, mut permitted, mut across) = (0, 0, 0);
+    for axes in whole_states() {
+        for (&to, from) in targets
+            .iter()
+            .flat_map(|to| positions(axes).map(|from| (to, from)))
+        {
+            let (axis, goal) = (from.axis(), to.axis());
+            if axis != goal {
+                let refused = Err(StateError::TwoAxes(axis, goal));
+                assert_eq!(AxisMove::new(from, to), refused, "{axes:?}");
+                across += 1;
+                continue;
+            }
+            let step = AxisMove::new(from, to).unwrap();
+            for &authority in AuthorityKind::ALL {
+                let key = format!("{axis} {}>{} {authority}", from.word(), to.word());
+                let expected = transcript.get(&key).copied();
+                let expected = expected.ok_or(TransitionRefused { step, authority });
+                assert_eq!(condition(step, authority), expected, "{axes:?} {key}");
+                moves += 1;
+                permitted += usize::from(expected.is_ok());
+            }
+        }
+    }
+    println!(
+        "{} whole states, {} targets, {} authorities: {permitted} of {moves} moves permitted; \
+         {across} moves across axes, none possible",
+        whole_states().len(),
+        targets.len(),
+        AuthorityKind::ALL.len(),
+    );
+    assert_eq!((whole_states().len(), targets.len()), (240, 16));
+    assert_eq!((moves, across), (240 * 16 * 7, 240 * 16 * 3));
+    // Each row of an axis counts once for every state of the other three.
+    assert_eq!(permitted, 20 * 60 + 30 * 48 + 13 * 60 + 8 * 80);
 }
 
 #[test]
