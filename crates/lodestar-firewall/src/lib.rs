@@ -5,5 +5,11 @@
 //! still to come.
 #![deny(missing_docs)]
 
+pub mod event;
 pub mod extract;
+pub mod fold;
 pub mod provenance;
+pub mod row;
+pub mod rule;
+pub mod store;
+pub mod text;

@@ -50,9 +50,9 @@ catalogue! {
     ATTESTATION_ACCEPTED = "attestation.accepted" @ 1 by Gateway: "signed statement, run, device and its level when the statement arrived";
     ATTESTATION_OVERWRITTEN = "attestation.overwritten" @ 1 by Gateway: "facts that the client sent although only the server derives them, and what the server put in their place";
     ATTESTATION_REFUSED = "attestation.refused" @ 1 by Gateway: "run, device, refusal code, field that differed";
-    BELIEF_ADOPTED = "belief.adopted" @ 1 by Firewall: "claims, evidence, beliefs of one observation together";
-    BELIEF_MOVED = "belief.moved" @ 1 by Firewall: "belief, axis, from, to, authority, cause";
-    BELIEF_PROMOTED = "belief.promoted" @ 1 by Firewall: "belief and what promoted it: direct evidence, a signed statement, or a rule id with its evidence";
+    BELIEF_ADOPTED = "belief.adopted" @ 1 by Firewall: "claims, evidence, beliefs of one observation together, and what followed for older beliefs: superseded, promoted by direct evidence, contradicted";
+    BELIEF_MOVED = "belief.moved" @ 1 by Firewall: "for each belief: axis, from, to, authority, cause";
+    BELIEF_PROMOTED = "belief.promoted" @ 1 by Firewall: "belief and what promoted it: a signed statement, or a rule id with its evidence";
     BELIEF_READ_PRIVILEGED = "belief.read_privileged" @ 1 by Firewall: "who read past the context policy, and the query";
     CALIBRATION_COMPUTED = "calibration.computed" @ 1 by Harness: "calibration report";
     CONFIRMATION_CONSUMED = "confirmation.consumed" @ 1 by Policy: "the evidence that was spent and the action it was spent on";

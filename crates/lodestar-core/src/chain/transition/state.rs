@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 use thiserror::Error;
 
-use crate::chain::belief::{Freshness, Retrieval, Security, Truth};
+use crate::chain::belief::{Axes, Freshness, Retrieval, Security, Truth};
 use crate::name::{UnknownWord, words};
 
 words! {
@@ -105,6 +105,29 @@ impl From<Security> for State {
 impl From<Freshness> for State {
     fn from(state: Freshness) -> Self {
         Self::Freshness(state)
+    }
+}
+
+impl Axes {
+    /// Where it stands on one axis.
+    pub const fn on(&self, axis: Axis) -> State {
+        match axis {
+            Axis::Truth => State::Truth(self.truth),
+            Axis::Retrieval => State::Retrieval(self.retrieval),
+            Axis::Security => State::Security(self.security),
+            Axis::Freshness => State::Freshness(self.freshness),
+        }
+    }
+
+    /// The same, but for one axis.
+    pub const fn with(mut self, state: State) -> Self {
+        match state {
+            State::Truth(truth) => self.truth = truth,
+            State::Retrieval(retrieval) => self.retrieval = retrieval,
+            State::Security(security) => self.security = security,
+            State::Freshness(freshness) => self.freshness = freshness,
+        }
+        self
     }
 }
 

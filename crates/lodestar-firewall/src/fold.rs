@@ -1,0 +1,200 @@
+//! From recorded events to rows: the one fold by which a store follows the log, live and rebuilt.
+//!
+//! Adoptions only add rows. Changes of one belief have an order of their own, its revisions, so the
+//! rows that follow do not depend on how sessions were interleaved. A change whose turn has not come
+//! yet is given back as [`Waiting`]; [`Rebuild`] keeps those until it has.
+
+use thiserror::Error;
+
+use crate::event::{Adopted, Change, FirewallEvent, LogPosition};
+use crate::row::keys::{Keyring, Standing};
+use crate::row::{BadRow, StoredBelief, StoredRow};
+use crate::store::{HistoryRow, StoreError, Writing};
+
+/// Why an event was not applied.
+#[derive(Debug, Error)]
+pub enum FoldError {
+    /// The store failed.
+    #[error(transparent)]
+    Store(#[from] StoreError),
+    /// A row that the event changes is not what the log says.
+    #[error(transparent)]
+    BadRow(#[from] BadRow),
+    /// The row that the event changes was edited or is not trusted.
+    #[error(
+        "belief `{0}` is changed by an event, but its row in the store is not genuine; rebuild the store"
+    )]
+    NotGenuine(String),
+    /// The payload contradicts itself.
+    #[error("event #{seq} of session `{session}` cannot be applied: {problem}")]
+    BadEvent {
+        /// The session.
+        session: String,
+        /// The event.
+        seq: u64,
+        /// What is wrong.
+        problem: &'static str,
+    },
+}
+
+/// A change whose turn has not come.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Waiting {
+    /// The change.
+    pub change: Change,
+    /// The event that says so.
+    pub at: LogPosition,
+}
+
+/// Applies one event of a log of this installation; once, however often it is asked to.
+///
+/// Events of a log come in their order. What cannot be applied yet is given back.
+pub fn apply(
+    store: &mut dyn Writing,
+    keys: &Keyring,
+    event: &FirewallEvent,
+    at: &LogPosition,
+) -> Result<Vec<Waiting>, FoldError> {
+    let signer = keys.own_id().as_str();
+    if at.seq < store.next(signer, &at.log)? {
+        return Ok(Vec::new());
+    }
+    let mut waiting = Vec::new();
+    if let FirewallEvent::Adopted(adopted) = event {
+        adopt(store, keys, adopted, at)?;
+    }
+    for change in changes(event) {
+        if !follow(store, keys, change, at)? {
+            waiting.push(Waiting {
+                change: change.clone(),
+                at: at.clone(),
+            });
+        }
+    }
+    if let FirewallEvent::Adopted(adopted) = event {
+        store.add_contradictions(&adopted.contradictions)?;
+    }
+    store.advance(signer, &at.log, at.seq + 1)?;
+    Ok(waiting)
+}
+
+/// The changes that an event makes to beliefs that were there before.
+pub fn changes(event: &FirewallEvent) -> &[Change] {
+    match event {
+        FirewallEvent::Adopted(adopted) => &adopted.changes,
+        FirewallEvent::Moved(moved) => &moved.changes,
+        FirewallEvent::Promoted(promoted) => std::slice::from_ref(&promoted.change),
+        FirewallEvent::ReadPrivileged(_)
+        | FirewallEvent::Reflected(_)
+        | FirewallEvent::Revised(_) => &[],
+    }
+}
+
+fn adopt(
+    store: &mut dyn Writing,
+    keys: &Keyring,
+    event: &Adopted,
+    at: &LogPosition,
+) -> Result<(), FoldError> {
+    let belong_together = event.claims.len() == event.beliefs.len()
+        && event.evidence.len() == event.beliefs.len()
+        && event
+            .beliefs
+            .iter()
+            .zip(event.claims.iter().zip(&event.evidence))
+            .all(|(belief, (claim, evidence))| {
+                belief.claim == claim.id
+                    && evidence.claim == claim.id
+                    && belief.evidence_set == evidence.id
+                    && belief.scope == claim.scope
+                    && belief.sensitivity == claim.sensitivity
+            });
+    if !belong_together {
+        return Err(FoldError::BadEvent {
+            session: at.log.session.to_string(),
+            seq: at.seq,
+            problem: "its claims, evidence and beliefs do not belong together",
+        });
+    }
+    let mut rows: Vec<_> = StoredBelief::adopted(event, at)
+        .map(|belief| StoredRow::of(&belief))
+        .collect();
+    keys.sign(&mut rows);
+    store.insert(&rows)?;
+    Ok(())
+}
+
+/// Makes one change, if its turn has come.
+fn follow(
+    store: &mut dyn Writing,
+    keys: &Keyring,
+    change: &Change,
+    at: &LogPosition,
+) -> Result<bool, FoldError> {
+    let Some(row) = store.row(&change.belief)? else {
+        return Ok(false);
+    };
+    if keys.standing(&row) != Standing::Genuine {
+        return Err(FoldError::NotGenuine(change.belief.to_string()));
+    }
+    let belief = row.open()?;
+    if !belief.fits(change) {
+        return Ok(false);
+    }
+    let mut after = [StoredRow::of(&belief.after(change, at))];
+    keys.sign(&mut after);
+    store.replace(&after[0])?;
+    store.add_history(&HistoryRow {
+        change: change.clone(),
+        at: at.clone(),
+    })?;
+    Ok(true)
+}
+
+/// Applies the events of many logs, whatever order the logs come in.
+#[derive(Debug, Default)]
+pub struct Rebuild {
+    waiting: Vec<Waiting>,
+}
+
+impl Rebuild {
+    /// Applies an event, and keeps what has to wait.
+    pub fn apply(
+        &mut self,
+        store: &mut dyn Writing,
+        keys: &Keyring,
+        event: &FirewallEvent,
+        at: &LogPosition,
+    ) -> Result<(), FoldError> {
+        self.waiting.extend(apply(store, keys, event, at)?);
+        Ok(())
+    }
+
+    /// Applies what had to wait, and gives back what never had its turn: two sessions that both
+    /// made the same revision of a belief, where one of them was cut short before the store knew.
+    pub fn finish(
+        mut self,
+        store: &mut dyn Writing,
+        keys: &Keyring,
+    ) -> Result<Vec<Waiting>, FoldError> {
+        self.waiting.sort_by(|a, b| {
+            let place = |w: &Waiting| {
+                (
+                    w.change.belief,
+                    w.change.revision,
+                    w.change.at,
+                    w.at.log.clone(),
+                    w.at.seq,
+                )
+            };
+            place(a).cmp(&place(b))
+        });
+        let mut left = Vec::new();
+        for waiting in self.waiting {
+            if !follow(store, keys, &waiting.change, &waiting.at)? {
+                left.push(waiting);
+            }
+        }
+        Ok(left)
+    }
+}
