@@ -18,6 +18,8 @@ use serde::{Deserialize, Serialize, Serializer};
 use serde_json::Value;
 use thiserror::Error;
 
+use crate::rule::PromotionRule;
+
 /// The log of one session.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub struct LogName {
@@ -140,8 +142,13 @@ pub struct Promoted {
 pub enum PromotionGround {
     /// A person's signed statement, whole.
     Statement(Envelope),
-    /// A rule of the operator, with what it says.
-    Rule(crate::rule::PromotionRule),
+    /// A rule of the operator, with what it says, and the evidence that was there.
+    Rule {
+        /// The rule.
+        rule: PromotionRule,
+        /// All that was known of the claim.
+        evidence: Vec<EvidenceItem>,
+    },
 }
 
 /// `belief.read_privileged@1`

@@ -19,7 +19,7 @@ mod documentation;
 mod draft;
 mod file_read;
 mod git;
-mod inert;
+pub(crate) mod inert;
 mod language;
 mod lines;
 mod subject;

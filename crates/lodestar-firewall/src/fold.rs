@@ -4,9 +4,13 @@
 //! rows that follow do not depend on how sessions were interleaved. A change whose turn has not come
 //! yet is given back as [`Waiting`]; [`Rebuild`] keeps those until it has.
 
+use lodestar_core::chain::{
+    Adoption, Belief, BeliefRecord, Claim, EvidenceSet, Retrieval, Truth, transition,
+};
 use thiserror::Error;
 
 use crate::event::{Adopted, Change, FirewallEvent, LogPosition};
+use crate::judge;
 use crate::row::keys::{Keyring, Standing};
 use crate::row::{BadRow, StoredBelief, StoredRow};
 use crate::store::{HistoryRow, StoreError, Writing};
@@ -110,11 +114,18 @@ fn adopt(
                     && belief.sensitivity == claim.sensitivity
             });
     if !belong_together {
-        return Err(FoldError::BadEvent {
-            session: at.log.session.to_string(),
-            seq: at.seq,
-            problem: "its claims, evidence and beliefs do not belong together",
-        });
+        return Err(bad(
+            at,
+            "its claims, evidence and beliefs do not belong together",
+        ));
+    }
+    let derived_again = event
+        .beliefs
+        .iter()
+        .zip(event.claims.iter().zip(&event.evidence))
+        .all(|(record, (claim, evidence))| follows(record, claim, evidence));
+    if !derived_again {
+        return Err(bad(at, "a belief in it does not follow from its evidence"));
     }
     let mut rows: Vec<_> = StoredBelief::adopted(event, at)
         .map(|belief| StoredRow::of(&belief))
@@ -122,6 +133,41 @@ fn adopt(
     keys.sign(&mut rows);
     store.insert(&rows)?;
     Ok(())
+}
+
+fn bad(at: &LogPosition, problem: &'static str) -> FoldError {
+    FoldError::BadEvent {
+        session: at.log.session.to_string(),
+        seq: at.seq,
+        problem,
+    }
+}
+
+/// Whether the gate, asked again, makes the same of the evidence.
+fn follows(record: &BeliefRecord, claim: &Claim, evidence: &EvidenceSet) -> bool {
+    let adoption = Adoption {
+        id: record.id,
+        claim,
+        evidence,
+        confidence: record.confidence,
+        calibration_class: record.calibration_class.clone(),
+        authority: record.authority,
+        observed_at: record.observed_at,
+        adopted_at: record.adopted_at,
+    };
+    Belief::adopt(adoption).is_ok_and(|belief| BeliefRecord::from(&belief) == *record)
+}
+
+/// Whether the table has every move, or it is the lift that goes with a promotion.
+fn is_permitted(change: &Change) -> bool {
+    let promotes = change
+        .moves
+        .iter()
+        .any(|step| step.to() == Truth::Supported.into());
+    let lift = judge::between(Retrieval::Restricted.into(), Retrieval::Normal.into());
+    change.moves.iter().all(|&step| {
+        transition::condition(step, change.authority).is_ok() || (promotes && step == lift)
+    })
 }
 
 /// Makes one change, if its turn has come.
@@ -140,6 +186,9 @@ fn follow(
     let belief = row.open()?;
     if !belief.fits(change) {
         return Ok(false);
+    }
+    if !is_permitted(change) {
+        return Err(bad(at, "it moves a belief in a way that nobody may"));
     }
     let mut after = [StoredRow::of(&belief.after(change, at))];
     keys.sign(&mut after);

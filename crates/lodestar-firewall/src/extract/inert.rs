@@ -81,7 +81,7 @@ impl Statement {
         &self.0
     }
 
-    pub(super) fn into_string(self) -> String {
+    pub(crate) fn into_string(self) -> String {
         self.0
     }
 
@@ -104,7 +104,7 @@ impl Statement {
 ///
 /// Different texts stay different: escapes can be undone, and a text that is cut ends in its length
 /// and digest behind an ellipsis, which no escaped text contains.
-pub(super) fn bounded(text: &str, limit: usize) -> String {
+pub(crate) fn bounded(text: &str, limit: usize) -> String {
     let mut shown = String::new();
     let mut cut = 0;
     for c in text.chars() {
@@ -141,7 +141,7 @@ const MAX_LABEL: usize = 128;
 
 /// A name in an alphabet without separators: `A-Z a-z 0-9 . _ -`, the rest percent-encoded; a long
 /// one as [`label_digest`]. Different names have different labels.
-pub(super) fn label(name: &str) -> String {
+pub(crate) fn label(name: &str) -> String {
     let mut label = String::new();
     for byte in name.bytes() {
         if byte.is_ascii_alphanumeric() || matches!(byte, b'.' | b'_' | b'-') {

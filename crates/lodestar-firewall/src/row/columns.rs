@@ -296,9 +296,9 @@ impl StoredRow {
 
     /// Reads the columns. It checks their form; whether the row is genuine, [`super::keys`] tells.
     pub fn open(&self) -> Result<StoredBelief, BadRow> {
-        let rest: ClaimRest = self.from_json("claim", &self.claim)?;
-        let evidence: EvidenceSet = self.from_json("evidence", &self.evidence)?;
-        let scope: Scope = self.column("scope", &self.scope)?;
+        let rest: ClaimRest = self.json_column("claim", &self.claim)?;
+        let evidence: EvidenceSet = self.json_column("evidence", &self.evidence)?;
+        let scope = self.read_scope()?;
         let sensitivity = usize::try_from(self.sensitivity)
             .ok()
             .and_then(|rank| Sensitivity::ALL.get(rank).copied())
@@ -307,13 +307,12 @@ impl StoredRow {
             id: self.belief_id()?,
             claim: rest.id,
             evidence_set: evidence.id,
-            confidence: Confidence::new(self.confidence)
-                .map_err(|error| self.bad("confidence", error))?,
+            confidence: self.read_confidence()?,
             calibration_class: self.column("class", &self.class)?,
             authority: self.column("authority", &self.authority)?,
             scope: scope.clone(),
             sensitivity,
-            observed_at: self.time("observed_at", self.observed_at)?,
+            observed_at: self.read_observed_at()?,
             adopted_at: self.time("adopted_at", self.adopted_at)?,
             axes: self.axes()?,
         };
@@ -323,7 +322,7 @@ impl StoredRow {
             predicate: Predicate {
                 subject: self.subject.clone(),
                 relation: self.relation.clone(),
-                object: self.from_json("object", &self.object)?,
+                object: self.read_object()?,
             },
             source_observations: rest.source_observations,
             extraction_method: rest.extraction_method,
@@ -349,6 +348,26 @@ impl StoredRow {
                 self.changed_leaf,
             )?,
         })
+    }
+
+    /// The object alone.
+    pub(crate) fn read_object(&self) -> Result<Value, BadRow> {
+        self.json_column("object", &self.object)
+    }
+
+    /// The scope alone.
+    pub(crate) fn read_scope(&self) -> Result<Scope, BadRow> {
+        self.column("scope", &self.scope)
+    }
+
+    /// The confidence alone.
+    pub(crate) fn read_confidence(&self) -> Result<Confidence, BadRow> {
+        Confidence::new(self.confidence).map_err(|error| self.bad("confidence", error))
+    }
+
+    /// The time of observation alone.
+    pub(crate) fn read_observed_at(&self) -> Result<Timestamp, BadRow> {
+        self.time("observed_at", self.observed_at)
     }
 
     /// Where it stands on each axis.
@@ -405,7 +424,7 @@ impl StoredRow {
         text.parse().map_err(|error| self.bad(column, error))
     }
 
-    fn from_json<'a, T: Deserialize<'a>>(
+    fn json_column<'a, T: Deserialize<'a>>(
         &self,
         column: &'static str,
         text: &'a str,

@@ -54,7 +54,8 @@ impl fmt::Debug for Keyring {
 }
 
 /// What a row is worth.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, serde::Serialize)]
+#[serde(rename_all = "snake_case")]
 pub enum Standing {
     /// A trusted installation wrote it so.
     Genuine,

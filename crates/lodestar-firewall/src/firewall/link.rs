@@ -1,0 +1,239 @@
+//! Evidence linking: what beliefs with the same key mean for a new one, and a new one for them.
+//!
+//! Only direct beliefs that are genuine and supported lend their evidence; documents lend nothing
+//! and take nothing away. Cost is bounded: at most so many of each kind are looked at.
+
+use lodestar_core::chain::belief::gate;
+use lodestar_core::chain::transition::{AuthorityKind, Axis};
+use lodestar_core::chain::{
+    Belief, Directness, EvidenceFreshness, EvidenceItem, EvidenceQuality, EvidenceRelation,
+    EvidenceSet, EvidenceSource, Freshness, Truth,
+};
+use lodestar_core::id::EvidenceId;
+use lodestar_core::name::IndependenceGroup;
+use lodestar_core::time::Timestamp;
+
+use super::adopt::{Draft, Ids};
+use super::{FirewallError, only_genuine};
+use crate::event::{Cause, Change, Contradiction};
+use crate::judge::{self, Grounds};
+use crate::row::keys::Keyring;
+use crate::row::{Key, StoredBelief};
+use crate::store::Writing;
+
+/// Most settled beliefs of one key that a new one takes the place of at once. More than that agree
+/// with each other; the next observation takes the next, and reflection finds those left.
+const MAX_SETTLED: usize = 256;
+
+/// Most direct beliefs whose evidence a claim is weighed with: one supersedes another, so there is
+/// hardly ever more than one.
+const MAX_LINKED: usize = 8;
+
+/// Most rumours of one key that a direct claim promotes or contradicts at once, newest first.
+const MAX_RUMOURS: usize = 64;
+
+/// Settled beliefs with the key of a draft, and the key.
+pub(super) struct Known {
+    key: Option<Key>,
+    settled: Vec<StoredBelief>,
+}
+
+/// What follows for older beliefs.
+#[derive(Default)]
+pub(super) struct Following {
+    pub(super) changes: Vec<Change>,
+    pub(super) contradictions: Vec<Contradiction>,
+}
+
+/// Looks up what is settled about the same thing.
+pub(super) fn same_key(
+    tx: &mut dyn Writing,
+    keys: &Keyring,
+    draft: &Draft,
+) -> Result<Known, FirewallError> {
+    let key = Key::of(&draft.claim.scope, &draft.claim.predicate);
+    let settled = match &key {
+        Some(key) => only_genuine(keys, tx.settled(key, MAX_SETTLED)?)?,
+        None => Vec::new(),
+    };
+    Ok(Known { key, settled })
+}
+
+fn is_direct(quality: EvidenceQuality) -> bool {
+    quality.directness() == Directness::Direct
+}
+
+/// Seen or measured, not said: only this takes the place of what was observed before.
+fn is_observation(quality: EvidenceQuality) -> bool {
+    matches!(
+        quality,
+        EvidenceQuality::DirectObservation | EvidenceQuality::ToolResult
+    )
+}
+
+/// Whether the draft takes the place of an older settled belief: it is a direct observation that is
+/// not older; or the same kind of word, a person's, said later.
+fn replaces(draft: &Draft, older: &StoredBelief) -> bool {
+    let not_older = draft.observed_at >= older.record.observed_at;
+    let said_again = draft.quality == EvidenceQuality::HumanAssertion
+        && older.claim.lineage.quality() <= EvidenceQuality::HumanAssertion;
+    not_older && (is_observation(draft.quality) || said_again)
+}
+
+/// The belief's own direct evidence, as one item for or against another claim.
+fn lent(belief: &StoredBelief, relation: EvidenceRelation, id: EvidenceId) -> Option<EvidenceItem> {
+    let own = belief.evidence.items.first()?;
+    Some(EvidenceItem {
+        id,
+        source: EvidenceSource::Claim(belief.claim.id),
+        relation,
+        quality: belief.claim.lineage.quality(),
+        independence_group: own.independence_group.clone(),
+        freshness: match belief.record.axes.freshness {
+            Freshness::Fresh => EvidenceFreshness::Fresh,
+            Freshness::Stale | Freshness::Expired => EvidenceFreshness::Stale,
+        },
+    })
+}
+
+fn independent(a: &StoredBelief, draft: &Draft) -> bool {
+    let shared = |o: &lodestar_core::chain::Origin| draft.claim.lineage.goes_back_to(o.observation);
+    !a.claim.lineage.origins.iter().any(shared)
+        && !draft.claim.lineage.derived_from.contains(&a.claim.id)
+}
+
+/// Evidence for and against the draft, from direct beliefs that it does not replace.
+pub(super) fn linked(known: &Known, draft: &Draft, ids: &mut Ids<'_>) -> Vec<EvidenceItem> {
+    known
+        .settled
+        .iter()
+        .filter(|other| {
+            other.record.axes.truth == Truth::Supported
+                && is_direct(other.claim.lineage.quality())
+                && independent(other, draft)
+                && !replaces(draft, other)
+        })
+        .take(MAX_LINKED)
+        .filter_map(|other| {
+            let agrees = other.claim.predicate.object == draft.claim.predicate.object;
+            let relation = if agrees {
+                EvidenceRelation::Supports
+            } else {
+                EvidenceRelation::Contradicts
+            };
+            lent(other, relation, ids.next(EvidenceId::from_parts))
+        })
+        .collect()
+}
+
+/// What the new belief means for older ones.
+#[allow(
+    clippy::too_many_arguments,
+    reason = "one step of an intake, split off to be read alone"
+)]
+pub(super) fn follow(
+    tx: &mut dyn Writing,
+    keys: &Keyring,
+    known: &Known,
+    draft: &Draft,
+    belief: &Belief,
+    evidence: &EvidenceSet,
+    ids: &mut Ids<'_>,
+    now: Timestamp,
+) -> Result<Following, FirewallError> {
+    let mut following = Following::default();
+    let Some(key) = &known.key else {
+        return Ok(following);
+    };
+    let supported = belief.axes().truth == Truth::Supported;
+    let direct = is_direct(draft.quality);
+    for older in &known.settled {
+        let differs = older.claim.predicate.object != draft.claim.predicate.object;
+        let older_is_direct = is_direct(older.claim.lineage.quality());
+        if supported && direct && replaces(draft, older) && (differs || older_is_direct) {
+            following.changes.extend(superseded(older, draft, now));
+        } else if differs && older.record.axes.truth == Truth::Supported {
+            following.contradictions.push(Contradiction {
+                belief: older.record.id,
+                against: belief.id(),
+            });
+        }
+    }
+    if supported && direct {
+        for rumour in only_genuine(keys, tx.unverified(key, MAX_RUMOURS)?)? {
+            if rumour.claim.predicate.object == draft.claim.predicate.object {
+                let group = &evidence.items[0].independence_group;
+                let item = supporting(draft, group, ids);
+                following
+                    .changes
+                    .extend(promoted(&rumour, draft, item, now));
+            } else {
+                following.contradictions.push(Contradiction {
+                    belief: belief.id(),
+                    against: rumour.record.id,
+                });
+            }
+        }
+    }
+    Ok(following)
+}
+
+fn superseded(older: &StoredBelief, draft: &Draft, now: Timestamp) -> Option<Change> {
+    let axes = older.record.axes;
+    let step = judge::between(axes.on(Axis::Truth), Truth::Superseded.into());
+    let (authority, grounds) = if is_observation(draft.quality) {
+        (
+            AuthorityKind::AutoObservation,
+            Grounds::NewerDirectObservation,
+        )
+    } else {
+        (AuthorityKind::User, Grounds::Authority)
+    };
+    judge::permit(axes, step, authority, grounds).ok()?;
+    Some(Change {
+        belief: older.record.id,
+        revision: older.revision + 1,
+        moves: vec![step],
+        authority,
+        cause: Cause::Claim(draft.claim.id),
+        at: now,
+        evidence: Vec::new(),
+    })
+}
+
+fn supporting(draft: &Draft, group: &IndependenceGroup, ids: &mut Ids<'_>) -> EvidenceItem {
+    EvidenceItem {
+        id: ids.next(EvidenceId::from_parts),
+        source: EvidenceSource::Claim(draft.claim.id),
+        relation: EvidenceRelation::Supports,
+        quality: draft.quality,
+        independence_group: group.clone(),
+        freshness: draft.freshness,
+    }
+}
+
+/// Weighs a rumour again with the direct evidence that arrived; `None` if it does not carry it.
+fn promoted(
+    rumour: &StoredBelief,
+    draft: &Draft,
+    item: EvidenceItem,
+    now: Timestamp,
+) -> Option<Change> {
+    if !independent(rumour, draft) {
+        return None;
+    }
+    let mut evidence = rumour.evidence.clone();
+    evidence.items.push(item.clone());
+    let truth = gate::weigh(&evidence).truth;
+    let authority = AuthorityKind::AutoObservation;
+    let moves = judge::promotion(rumour.record.axes, authority, Grounds::Gate(truth), true).ok()?;
+    Some(Change {
+        belief: rumour.record.id,
+        revision: rumour.revision + 1,
+        moves,
+        authority,
+        cause: Cause::Claim(draft.claim.id),
+        at: now,
+        evidence: vec![item],
+    })
+}

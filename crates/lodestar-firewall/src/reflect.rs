@@ -1,0 +1,180 @@
+//! Reflection: a deterministic look back that proposes, and a separate step that applies.
+//!
+//! [`propose`] reads a window of a session's log beside what the store knows now. [`apply`] does what
+//! was proposed and still holds, under reflection's own limited authority: it supersedes and flags;
+//! it can never bring anything into the default context.
+
+use lodestar_core::chain::{
+    Change as LinkChange, Decision, LinkRef, Revision, RevisionCause, Truth,
+};
+use lodestar_core::id::{BeliefId, RevisionId};
+
+use crate::authority::ReflectionSeat;
+use crate::event::{FirewallEvent, LogName, LogPosition, Proposal, Recorder, Reflected};
+use crate::firewall::{Finding, Firewall, FirewallError};
+use crate::row::StoredBelief;
+use crate::row::keys::Standing;
+
+/// Most beliefs of one key that are compared with each other.
+const MAX_COMPARED: usize = 32;
+
+/// What a reflection looks at: decisions and adoptions of a session, each with its event.
+#[derive(Debug, Clone, Default)]
+pub struct Window {
+    /// The decisions that were made.
+    pub decisions: Vec<(u64, Decision)>,
+    /// The beliefs that were adopted or changed.
+    pub beliefs: Vec<(u64, BeliefId)>,
+    /// From which event on.
+    pub from: u64,
+    /// Up to, and without, which event.
+    pub until: u64,
+}
+
+/// What came of applying.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct Applied {
+    /// What was done, each with its event.
+    pub done: Vec<(Proposal, LogPosition)>,
+    /// What no longer holds or is not permitted, each with the reason.
+    pub left: Vec<(Proposal, String)>,
+}
+
+/// Proposes, and changes nothing. The same window and the same store give the same proposals.
+pub fn propose(
+    firewall: &mut Firewall,
+    log: &LogName,
+    window: &Window,
+) -> Result<Reflected, FirewallError> {
+    let mut proposals = Vec::new();
+    for (made_at, decision) in &window.decisions {
+        for &belief in &decision.belief_dependencies {
+            if is_contradicted(firewall, belief)? {
+                proposals.push(Proposal::FlagDecision {
+                    decision: decision.id,
+                    made_at: *made_at,
+                    belief,
+                });
+            }
+        }
+    }
+    for &(_, id) in &window.beliefs {
+        for proposal in superseding(firewall, id)? {
+            if !proposals.contains(&proposal) {
+                proposals.push(proposal);
+            }
+        }
+    }
+    Ok(Reflected {
+        log: log.clone(),
+        from: window.from,
+        until: window.until,
+        proposals,
+    })
+}
+
+fn stands(firewall: &mut Firewall, id: BeliefId) -> Result<Option<StoredBelief>, FirewallError> {
+    let found = firewall.look_up(id)?;
+    Ok(found.and_then(|(belief, standing)| (standing == Standing::Genuine).then_some(belief)))
+}
+
+fn is_contradicted(firewall: &mut Firewall, id: BeliefId) -> Result<bool, FirewallError> {
+    let belief = stands(firewall, id)?;
+    Ok(belief.is_some_and(|belief| belief.record.axes.truth == Truth::Contradicted))
+}
+
+/// Supported beliefs with the key of this one and another object: the older of each pair goes.
+fn superseding(firewall: &mut Firewall, id: BeliefId) -> Result<Vec<Proposal>, FirewallError> {
+    let Some(belief) = stands(firewall, id)? else {
+        return Ok(Vec::new());
+    };
+    if belief.record.axes.truth != Truth::Supported {
+        return Ok(Vec::new());
+    }
+    let mut proposals = Vec::new();
+    for (other, standing) in firewall.same_key(&belief, MAX_COMPARED)? {
+        if standing != Standing::Genuine {
+            continue;
+        }
+        let conflicts = other.record.axes.truth == Truth::Supported
+            && other.claim.predicate.object != belief.claim.predicate.object;
+        if conflicts {
+            let (older, newer) = in_order(&belief, &other);
+            proposals.push(Proposal::Supersede { older, newer });
+        }
+    }
+    Ok(proposals)
+}
+
+fn in_order(a: &StoredBelief, b: &StoredBelief) -> (BeliefId, BeliefId) {
+    let place = |belief: &StoredBelief| (belief.record.observed_at, belief.record.id);
+    if place(a) < place(b) {
+        (a.record.id, b.record.id)
+    } else {
+        (b.record.id, a.record.id)
+    }
+}
+
+/// Records the proposals, then does what still holds of them.
+pub fn apply(
+    firewall: &mut Firewall,
+    seat: &ReflectionSeat,
+    reflected: &Reflected,
+    recorder: &mut dyn Recorder,
+) -> Result<Applied, FirewallError> {
+    firewall.record(&FirewallEvent::Reflected(reflected.clone()), recorder)?;
+    let mut applied = Applied::default();
+    for proposal in &reflected.proposals {
+        match apply_one(firewall, seat, proposal, recorder) {
+            Ok(at) => applied.done.push((proposal.clone(), at)),
+            Err(error @ (FirewallError::NotRecorded(_) | FirewallError::Store(_))) => {
+                return Err(error);
+            }
+            Err(refused) => applied.left.push((proposal.clone(), refused.to_string())),
+        }
+    }
+    Ok(applied)
+}
+
+fn apply_one(
+    firewall: &mut Firewall,
+    seat: &ReflectionSeat,
+    proposal: &Proposal,
+    recorder: &mut dyn Recorder,
+) -> Result<LogPosition, FirewallError> {
+    match *proposal {
+        Proposal::FlagDecision {
+            decision, belief, ..
+        } => {
+            if !is_contradicted(firewall, belief)? {
+                return Err(FirewallError::BadClaim(format!(
+                    "belief `{belief}` is not contradicted"
+                )));
+            }
+            let (id, now) = firewall.stamp(RevisionId::from_parts);
+            let revision = Revision {
+                id,
+                link: LinkRef::from(decision),
+                change: LinkChange::Flagged {
+                    depends_on: belief.into(),
+                },
+                reason: "it rests on a belief that is contradicted".to_owned(),
+                cause: RevisionCause::Link(belief.into()),
+                made_at: now,
+            };
+            firewall.record(&FirewallEvent::Revised(revision), recorder)
+        }
+        Proposal::Supersede { older, newer } => {
+            let holds = superseding(firewall, newer)?.contains(proposal);
+            if !holds {
+                return Err(FirewallError::BadClaim(format!(
+                    "beliefs `{older}` and `{newer}` no longer stand against each other"
+                )));
+            }
+            let to = Truth::Superseded.into();
+            let finding = Finding::SaysOtherwise(newer);
+            let (_, at) = firewall.shift(seat, older, to, finding, recorder)?;
+            Ok(at)
+        }
+    }
+}
