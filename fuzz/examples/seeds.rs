@@ -45,6 +45,7 @@ fn main() -> Done {
     seeds.write("checkpoint", "ok-cosigned", cosigned.as_bytes())?;
     seeds.dsse_envelope(&statement)?;
     seeds.proof(&dir, &trust)?;
+    seeds.memory_export(&folder.join("../crates/lodestar-firewall/tests/data/import"))?;
     let sample = folder.join("../docs/reference/sample");
     if sample.exists() {
         fs::remove_dir_all(&sample)?;
@@ -300,6 +301,35 @@ impl Seeds {
             self.write(target, name, text.as_bytes())?;
         }
         Ok(())
+    }
+
+    /// The exports that the firewall is tested with, and what is none.
+    fn memory_export(&self, exports: &Path) -> Done {
+        let target = "memory_export";
+        for entry in fs::read_dir(exports)? {
+            let path = entry?.path();
+            let name = path.file_name().ok_or("a file without a name")?;
+            let name = format!("ok-{}", name.to_string_lossy().replace('.', "-"));
+            self.write(target, &name, &fs::read(&path)?)?;
+        }
+        let seeds: &[(&str, &[u8])] = &[
+            ("ok-numbers", br#"[{"memory":"a","n":[9007199254740993,-1e16,1e400,1e22,0.5]}]"#),
+            ("ok-byte-order-mark", b"\xef\xbb\xbf[{\"memory\":\"a\"}]"),
+            ("ok-twice", br#"{"facts":["a"],"facts":["b"],"edges":[{"fact":"a","fact":"b"}]}"#),
+            ("ok-long-id", br#"[{"id":"/0","memory":"a"},{"id":"\u202e`","memory":"b"},{"id":7,"memory":"c"}]"#),
+            ("bad-empty", b""),
+            ("bad-shape", br#"{"profile":{"name":"a"}}"#),
+            ("bad-not-a-list", br#"{"results":{"memory":"a"}}"#),
+            ("bad-lone-surrogate", br#"[{"memory":"\ud800"}]"#),
+            ("bad-zip", b"PK\x03\x04\x14\x00"),
+            ("bad-utf8", b"[{\"memory\":\"\xc3\x28\"}]"),
+            ("bad-control", b"[{\"memory\":\"\x00\"}]"),
+            ("bad-unfinished", br#"{"results":[{"memory":"a"},{"memory""#),
+        ];
+        for (name, bytes) in seeds {
+            self.write(target, name, bytes)?;
+        }
+        self.write(target, "bad-too-deep", &nested(5000))
     }
 }
 

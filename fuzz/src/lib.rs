@@ -11,6 +11,7 @@ mod canonical_json;
 mod checkpoint;
 mod dsse_envelope;
 mod log_line;
+mod memory_export;
 mod mutate;
 mod proof;
 pub mod sample;
@@ -19,6 +20,7 @@ pub use canonical_json::canonical_json;
 pub use checkpoint::checkpoint;
 pub use dsse_envelope::dsse_envelope;
 pub use log_line::log_line;
+pub use memory_export::memory_export;
 pub use mutate::Mutator;
 pub use proof::proof;
 
@@ -32,4 +34,5 @@ pub const TARGETS: &[(&str, Target)] = &[
     ("checkpoint", checkpoint),
     ("dsse_envelope", dsse_envelope),
     ("proof", proof),
+    ("memory_export", memory_export),
 ];

@@ -11,6 +11,7 @@ use std::time::{Duration, Instant};
 use lodestar_core::canonical;
 use lodestar_core::note::{Checkpoint, Note};
 use lodestar_core::statement::Envelope;
+use lodestar_firewall::import::{ExportFormat, read_export};
 use lodestar_fuzz::{Mutator, TARGETS, Target};
 use lodestar_log::{Line, Proof};
 
@@ -141,6 +142,11 @@ fn proof_keeps_its_laws() {
     run("proof");
 }
 
+#[test]
+fn memory_export_keeps_its_laws() {
+    run("memory_export");
+}
+
 /// Whether the parser of a target reads an input.
 fn reads(target: &str, data: &[u8]) -> bool {
     match target {
@@ -151,6 +157,9 @@ fn reads(target: &str, data: &[u8]) -> bool {
         }
         "dsse_envelope" => Envelope::from_json(data).is_ok(),
         "proof" => Proof::parse(data).is_ok(),
+        "memory_export" => ExportFormat::ALL.iter().any(|format| {
+            read_export(*format, data).is_ok_and(|export| !export.memories.is_empty())
+        }),
         other => panic!("nobody says what an input of {other} is"),
     }
 }
