@@ -448,3 +448,22 @@ fn object_text(object: &Value) -> String {
         Err(_) => object.to_string(),
     }
 }
+
+impl StoredRow {
+    /// The columns in which two rows differ, but for signer, signature and seal.
+    pub fn differences(&self, other: &Self) -> Vec<&'static str> {
+        macro_rules! compare {
+            ($($column:ident)+) => {
+                [$((stringify!($column), self.$column == other.$column)),+]
+            };
+        }
+        let compared = compare!(
+            id key scope subject relation object statement claim evidence authority confidence class
+            sensitivity quality truth retrieval security freshness observed_at adopted_at due_at server
+            tool revision project session seq leaf changed_project changed_session changed_seq
+            changed_leaf
+        );
+        let differing = compared.into_iter().filter(|(_, equal)| !equal);
+        differing.map(|(column, _)| column).collect()
+    }
+}

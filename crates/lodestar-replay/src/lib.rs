@@ -1,0 +1,15 @@
+//! The fold over logs: what a belief store holds follows from the sessions of its project.
+//!
+//! - [`catch_up`]: a store that lags behind, after a crash or a copy, follows what was recorded
+//! - [`rebuild`]: a store that was lost or edited is made again, from verified logs
+//! - [`examine`]: does a store say what its logs say?
+//!
+//! A session counts only if the ledger knows it and its own chain, checkpoint and payloads verify;
+//! one that does not is named and passed over.
+#![deny(missing_docs)]
+
+mod examine;
+mod follow;
+
+pub use examine::{StoreFinding, StoreReport, examine};
+pub use follow::{Followed, Refused, ReplayError, StoreProgress, catch_up, rebuild};
