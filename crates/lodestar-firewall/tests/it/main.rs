@@ -4,4 +4,6 @@
     reason = "a test that unwraps an error has failed"
 )]
 
+mod firewall;
 mod provenance;
+mod world;

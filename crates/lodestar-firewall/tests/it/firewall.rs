@@ -1,0 +1,10 @@
+//! What the firewall promises, one promise a test.
+
+mod derived;
+mod entering;
+mod moving;
+mod people;
+mod poison;
+mod retrieval;
+mod sequences;
+mod sessions;
