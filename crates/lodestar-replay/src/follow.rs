@@ -9,7 +9,7 @@ use lodestar_firewall::event::{FirewallEvent, LogName, LogPosition};
 use lodestar_firewall::fold::{FoldError, Rebuild, Waiting};
 use lodestar_firewall::row::keys::Keyring;
 use lodestar_firewall::store::{Store, StoreError, Verdict, Writing};
-use lodestar_log::verify::{VerifyOptions, verify_project, verify_session};
+use lodestar_log::verify::{SessionState, VerifyOptions, verify_project, verify_session};
 use lodestar_log::{
     Event, Ledger, LedgerState, Problem, ProblemKind, ProjectLog, ReadError, Reader, SessionDir,
     SessionFacts, Trust,
@@ -121,7 +121,8 @@ fn is_probe_world(dir: &SessionDir) -> Result<bool, ReplayError> {
 
 const PROBE_WORLD: &str = "it was opened with defences taken out (`defences_off`)";
 
-/// Lets a store follow what was recorded and not applied yet. Sessions that were closed and followed
+/// Lets a store follow what was recorded and not applied yet; one that knows more than its log is
+/// made again. Sessions that were closed and followed
 /// to their end are not looked at again.
 pub fn catch_up(
     store: &mut dyn Store,
@@ -138,6 +139,7 @@ pub fn catch_up(
     }
     let mut followed = Followed::default();
     let mut behind = Vec::new();
+    let mut ahead = false;
     let own = keys.own_id().as_str();
     let applied: std::collections::BTreeMap<_, _> = store
         .logs()?
@@ -156,6 +158,7 @@ pub fn catch_up(
             continue;
         }
         let report = verify_session(&counted.dir, Some(facts), trust, &|_| ())?;
+        ahead |= next > report.events && report.state != SessionState::Live;
         match report.problems.first() {
             None if is_probe_world(&counted.dir)? => followed.refused.push(Refused {
                 session: session.to_string(),
@@ -167,6 +170,10 @@ pub fn catch_up(
                 reason: problem.to_string(),
             }),
         }
+    }
+    // A process died after the store kept an event and before its log was written: the log counts.
+    if ahead {
+        return rebuild(store, keys, log, trust, &mut |_| ());
     }
     if behind.is_empty() {
         return Ok(followed);

@@ -1,0 +1,188 @@
+//! Edited rows, planted sessions, changed logs: named, and without effect.
+
+use std::fs;
+
+use lodestar_firewall::store::{MemoryStore, Store as _};
+use lodestar_log::{LogWriter, WriterOptions};
+use lodestar_replay::{ReplayError, StoreFinding, catch_up, rebuild};
+use rusqlite::Connection;
+use serde_json::json;
+
+use crate::world::{World, key, measure, read, rows};
+
+fn world_with_a_fact() -> World {
+    let world = World::new();
+    let mut session = world.open();
+    measure(&mut session, "a.md", "status", json!("kept"));
+    read(&mut session, "a.md", "POISON");
+    session.close("done").unwrap();
+    world
+}
+
+#[test]
+fn an_edited_row_is_named_and_reaches_no_context() {
+    let world = world_with_a_fact();
+    let edits = [
+        "UPDATE beliefs SET truth = 'supported', retrieval = 'normal' WHERE truth = 'unverified'",
+        "UPDATE beliefs SET statement = 'all is well' WHERE truth = 'supported'",
+        "UPDATE beliefs SET scope = 'global' WHERE truth = 'supported'",
+        "UPDATE beliefs SET observed_at = observed_at + 1",
+    ];
+    let original = fs::read(world.database()).unwrap();
+    for edit in edits {
+        fs::write(world.database(), &original).unwrap();
+        let edited = Connection::open(world.database())
+            .unwrap()
+            .execute(edit, [])
+            .unwrap();
+        assert!(edited > 0);
+        let report = world.examine();
+        let named = report
+            .findings
+            .iter()
+            .filter(|finding| matches!(finding, StoreFinding::Edited { .. }))
+            .count();
+        assert_eq!(named, edited, "{edit}: {:?}", report.findings);
+        assert!(!report.is_sound());
+        world.rebuild_into(&mut world.store());
+        assert!(world.examine().is_sound());
+    }
+}
+
+#[test]
+fn a_deleted_row_and_one_put_back_to_an_older_state_are_named() {
+    let world = world_with_a_fact();
+    let old = fs::read(world.database()).unwrap();
+    let mut session = world.open();
+    measure(&mut session, "a.md", "status", json!("changed"));
+    session.close("done").unwrap();
+    // The older row is genuine; only the log knows that it was superseded since.
+    let database = Connection::open(world.database()).unwrap();
+    let scratch = world.folder.join("old.db");
+    fs::write(&scratch, old).unwrap();
+    let columns = "truth, revision, changed_project, changed_session, changed_seq, changed_leaf, \
+                   signer, signature, seal";
+    database
+        .execute_batch(&format!(
+            "ATTACH '{}' AS old;
+             UPDATE beliefs SET ({columns}) =
+                 (SELECT {columns} FROM old.beliefs AS o WHERE o.id = beliefs.id)
+             WHERE truth = 'superseded';",
+            scratch.display()
+        ))
+        .unwrap();
+    let report = world.examine();
+    assert!(
+        report.findings.iter().any(
+            |f| matches!(f, StoreFinding::Differs { columns, .. } if columns.contains(&"truth"))
+        ),
+        "{:?}",
+        report.findings
+    );
+    database
+        .execute("DELETE FROM beliefs WHERE truth = 'supported'", [])
+        .unwrap();
+    let report = world.examine();
+    assert!(
+        report
+            .findings
+            .iter()
+            .any(|f| matches!(f, StoreFinding::Missing { .. }))
+    );
+}
+
+#[test]
+fn a_planted_session_counts_for_nothing_and_is_named() {
+    let world = world_with_a_fact();
+    let honest = rows(&mut world.store());
+    // A whole session out of another project of the same installation: every signature in it is good.
+    let elsewhere = World::new();
+    let mut session = elsewhere.open();
+    measure(&mut session, "a.md", "status", json!("planted"));
+    let name = session.id().clone();
+    session.close("done").unwrap();
+    let from = elsewhere.log.session(&name);
+    let to = world.log.session(&name);
+    fs::create_dir_all(to.dir()).unwrap();
+    for entry in fs::read_dir(from.dir()).unwrap() {
+        let entry = entry.unwrap();
+        if entry.file_type().unwrap().is_file() {
+            fs::copy(entry.path(), to.dir().join(entry.file_name())).unwrap();
+        }
+    }
+    let mut store = MemoryStore::new();
+    let followed = world.rebuild_into(&mut store);
+    assert_eq!(followed.refused.len(), 1);
+    assert_eq!(followed.refused[0].session, name.to_string());
+    assert_eq!(rows(&mut store), honest);
+    let caught_up = catch_up(
+        &mut world.store(),
+        &world.keyring(),
+        &world.log,
+        &world.trust(),
+    );
+    assert_eq!(caught_up.unwrap().events, 0);
+    let report = world.examine();
+    let named = |f: &StoreFinding| matches!(f, StoreFinding::RefusedSession { session, .. } if *session == name.to_string());
+    assert!(report.findings.iter().any(named) && !report.is_sound());
+}
+
+#[test]
+fn a_session_whose_log_was_changed_is_passed_over_and_a_changed_ledger_stops_everything() {
+    let world = world_with_a_fact();
+    let before = rows(&mut world.store());
+    let session = world.log.sessions_on_disk().unwrap().remove(0);
+    let events = world.log.session(&session).events_path();
+    let text = fs::read_to_string(&events).unwrap();
+    fs::write(&events, text.replace("\"kept\"", "\"lost\"")).unwrap();
+    let mut store = MemoryStore::new();
+    let followed = world.rebuild_into(&mut store);
+    assert_eq!((followed.refused.len(), followed.events), (1, 0));
+    fs::write(&events, text).unwrap();
+
+    let ledger = world.log.ledger_path();
+    let text = fs::read_to_string(&ledger).unwrap();
+    fs::write(
+        &ledger,
+        text.replace("ledger.session_closed", "ledger.session_clozed"),
+    )
+    .unwrap();
+    let mut store = world.store();
+    let refused = rebuild(
+        &mut store,
+        &world.keyring(),
+        &world.log,
+        &world.trust(),
+        &mut |_| (),
+    );
+    assert!(
+        matches!(refused, Err(ReplayError::Ledger(_))),
+        "{refused:?}"
+    );
+    assert_eq!(rows(&mut store), before, "and the store is as it was");
+}
+
+#[test]
+fn a_session_with_defences_taken_out_is_refused() {
+    let world = world_with_a_fact();
+    let mut session = world.open();
+    session.parts();
+    session.close("done").unwrap();
+    let name = "probe".parse().unwrap();
+    let actor = "probe".parse().unwrap();
+    let opening = json!({"defences_off": ["gate"]});
+    let options = WriterOptions::new(key());
+    let writer = LogWriter::create(&world.log, &name, &actor, &opening, &options).unwrap();
+    writer.close(&actor, &json!({})).unwrap();
+    let followed = world.rebuild_into(&mut MemoryStore::new());
+    assert_eq!(followed.refused.len(), 1);
+    assert!(followed.refused[0].reason.contains("defences_off"));
+    assert!(
+        world
+            .store()
+            .logs()
+            .unwrap()
+            .iter()
+            .all(|log| log.log.session.as_str() != "probe")
+    );
+}
