@@ -184,6 +184,10 @@ fn follow(
         return Err(FoldError::NotGenuine(change.belief.to_string()));
     }
     let belief = row.open()?;
+    if belief.changed == *at && belief.revision == change.revision {
+        // A row of another machine, which a rebuild of ours leaves where it is.
+        return Ok(true);
+    }
     if !belief.fits(change) {
         return Ok(false);
     }

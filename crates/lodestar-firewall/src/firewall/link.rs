@@ -52,8 +52,13 @@ pub(super) fn same_key(
     draft: &Draft,
 ) -> Result<Known, FirewallError> {
     let key = Key::of(&draft.claim.scope, &draft.claim.predicate);
+    let limit = if is_direct(draft.quality) {
+        MAX_SETTLED
+    } else {
+        MAX_LINKED
+    };
     let settled = match &key {
-        Some(key) => only_genuine(keys, tx.settled(key, MAX_SETTLED)?)?,
+        Some(key) => only_genuine(keys, tx.settled(key, limit)?)?,
         None => Vec::new(),
     };
     Ok(Known { key, settled })
@@ -103,6 +108,9 @@ fn independent(a: &StoredBelief, draft: &Draft) -> bool {
 }
 
 /// Evidence for and against the draft, from direct beliefs that it does not replace.
+///
+/// What is read while a direct belief says the same stays a rumour: it would add nothing but its own
+/// words to what is believed. Only evidence that arrives later promotes.
 pub(super) fn linked(known: &Known, draft: &Draft, ids: &mut Ids<'_>) -> Vec<EvidenceItem> {
     known
         .settled
@@ -116,10 +124,10 @@ pub(super) fn linked(known: &Known, draft: &Draft, ids: &mut Ids<'_>) -> Vec<Evi
         .take(MAX_LINKED)
         .filter_map(|other| {
             let agrees = other.claim.predicate.object == draft.claim.predicate.object;
-            let relation = if agrees {
-                EvidenceRelation::Supports
-            } else {
-                EvidenceRelation::Contradicts
+            let relation = match (agrees, is_direct(draft.quality)) {
+                (true, true) => EvidenceRelation::Supports,
+                (true, false) => EvidenceRelation::Contextualizes,
+                (false, _) => EvidenceRelation::Contradicts,
             };
             lent(other, relation, ids.next(EvidenceId::from_parts))
         })

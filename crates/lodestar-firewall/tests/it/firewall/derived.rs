@@ -55,14 +55,18 @@ fn a_restatement_does_not_corroborate_the_belief_it_came_from() {
         .unwrap();
     assert_eq!(echo.axes.truth, Truth::Unverified);
     assert_eq!(world.belief(echo.id).evidence.items.len(), 1);
+    // Nor is it promoted by the observation that it goes back to.
+    world.read("a.md", "nothing");
+    assert_eq!(world.truth(echo.id), Truth::Unverified);
 }
 
 #[test]
 fn what_an_agent_derives_brings_no_words_of_its_own_into_the_context() {
     let mut world = World::new();
-    world.measure("fs", "a.md", "size", json!(10));
-    // The predicate is true and measured elsewhere, so it is carried; the words are the firewall's.
     let derived = world.derive(&[], "file:a.md", "size", json!(10)).unwrap();
+    // It is promoted when the same is measured; the words are the firewall's.
+    world.measure("fs", "a.md", "size", json!(10));
+    assert_eq!(world.truth(derived.id), Truth::Supported);
     let statement = world.belief(derived.id).claim.statement;
     assert_eq!(statement, "`file:a.md`: `size` is `10`");
 }
