@@ -2,6 +2,7 @@
 
 mod derived;
 mod entering;
+mod errors;
 mod moving;
 mod people;
 mod poison;
