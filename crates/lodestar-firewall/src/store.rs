@@ -6,9 +6,14 @@
 //!
 //! [conformance]: https://en.wikipedia.org/wiki/Conformance_testing
 
+mod columns;
+mod guard;
 mod memory;
+mod query;
+mod sqlite;
 
 pub use memory::MemoryStore;
+pub use sqlite::SqliteStore;
 
 use lodestar_core::chain::{Freshness, Retrieval, Security, Truth};
 use lodestar_core::id::BeliefId;
@@ -49,9 +54,41 @@ pub enum StoreError {
         /// What is wrong.
         problem: &'static str,
     },
+    /// Work in a transaction went on after an error and asked to commit.
+    #[error(
+        "a transaction went on after the belief store had refused something; none of it was kept"
+    )]
+    PassedOver,
     /// The database refused.
     #[error("the belief store failed: {0}")]
     Database(#[source] Box<dyn std::error::Error + Send + Sync>),
+}
+
+impl StoreError {
+    fn database(error: impl Into<Box<dyn std::error::Error + Send + Sync>>) -> Self {
+        Self::Database(error.into())
+    }
+
+    fn there_already(id: &str) -> Self {
+        Self::Conflict {
+            id: id.to_owned(),
+            problem: "it is there already",
+        }
+    }
+
+    fn not_before(id: &str) -> Self {
+        Self::Conflict {
+            id: id.to_owned(),
+            problem: "it is not there with the revision before",
+        }
+    }
+
+    fn changed_already(id: &str) -> Self {
+        Self::Conflict {
+            id: id.to_owned(),
+            problem: "its history has a change with this revision already",
+        }
+    }
 }
 
 /// Whether a transaction takes effect.
@@ -160,6 +197,9 @@ pub trait Store: Send {
     fn describe(&self) -> String;
 
     /// Runs `work` once, in a transaction that no other writer of this store interferes with.
+    ///
+    /// It takes effect as a whole, if `work` says [`Verdict::Commit`] and met no error on the way:
+    /// work that passes over one is told so by [`StoreError::PassedOver`].
     fn write(
         &mut self,
         work: &mut dyn FnMut(&mut dyn Writing) -> Result<Verdict, StoreError>,
@@ -226,7 +266,7 @@ pub trait Writing {
     /// that is there is a conflict.
     fn replace(&mut self, row: &StoredRow) -> Result<(), StoreError>;
 
-    /// Adds to the history of a belief.
+    /// Adds to the history of a belief; a second change with the same revision is a conflict.
     fn add_history(&mut self, row: &HistoryRow) -> Result<(), StoreError>;
 
     /// Adds contradictions; those that are there stay.

@@ -7,7 +7,7 @@ use lodestar_core::time::Timestamp;
 
 use super::{
     AppliedLog, ContextQuery, Disputes, HistoryRow, ListQuery, Store, StoreError, Tally, Verdict,
-    Writing,
+    Writing, guard, query,
 };
 use crate::event::{Contradiction, LogName};
 use crate::row::{Key, StoredRow};
@@ -35,8 +35,9 @@ pub struct MemoryStore {
 enum Undo {
     Remove(u64),
     Restore(u64, Box<StoredRow>),
-    HistoryPop(BeliefId),
+    History(BeliefId, Option<Vec<HistoryRow>>),
     Contradiction(Contradiction),
+    Forgotten(Contradiction),
     Log(String, LogName, Option<u64>),
 }
 
@@ -96,6 +97,23 @@ impl MemoryStore {
             .collect()
     }
 
+    fn forget_belief(&mut self, id: BeliefId) {
+        if let Some(rows) = self.history.remove(&id) {
+            self.undo.push(Undo::History(id, Some(rows)));
+        }
+        let is_part = |pair: &Contradiction| pair.belief == id || pair.against == id;
+        let pairs: Vec<_> = self
+            .contradictions
+            .iter()
+            .copied()
+            .filter(is_part)
+            .collect();
+        for pair in pairs {
+            self.contradictions.remove(&pair);
+            self.undo.push(Undo::Forgotten(pair));
+        }
+    }
+
     fn take_back(&mut self) {
         while let Some(step) = self.undo.pop() {
             match step {
@@ -104,11 +122,9 @@ impl MemoryStore {
                     self.take(arrival);
                     self.put(arrival, *row);
                 }
-                Undo::HistoryPop(belief) => {
-                    if let Some(rows) = self.history.get_mut(&belief) {
-                        rows.pop();
-                    }
-                }
+                Undo::History(belief, Some(rows)) => drop(self.history.insert(belief, rows)),
+                Undo::History(belief, None) => drop(self.history.remove(&belief)),
+                Undo::Forgotten(pair) => drop(self.contradictions.insert(pair)),
                 Undo::Contradiction(pair) => drop(self.contradictions.remove(&pair)),
                 Undo::Log(signer, log, Some(next)) => {
                     self.logs.insert((signer, log), next);
@@ -117,36 +133,6 @@ impl MemoryStore {
             }
         }
     }
-
-    /// Whether the default context may have the row, by everything but words.
-    fn suits(row: &StoredRow, query: &ContextQuery) -> bool {
-        row.is_eligible()
-            && row.observed_at >= query.not_before.unix_micros()
-            && row.sensitivity <= query.ceiling as i64
-            && query.scopes.contains(&row.scope)
-    }
-}
-
-fn is_listed(row: &StoredRow, query: &ListQuery) -> bool {
-    let is = |wanted: Option<&'static str>, found: &str| wanted.is_none_or(|word| word == found);
-    let has = |wanted: &String| {
-        let wanted = wanted.to_lowercase();
-        row.subject.to_lowercase().contains(&wanted)
-            || row.statement.to_lowercase().contains(&wanted)
-    };
-    query
-        .scopes
-        .as_ref()
-        .is_none_or(|scopes| scopes.contains(&row.scope))
-        && query.containing.as_ref().is_none_or(has)
-        && is(query.truth.map(|word| word.as_str()), &row.truth)
-        && is(query.retrieval.map(|word| word.as_str()), &row.retrieval)
-        && is(query.security.map(|word| word.as_str()), &row.security)
-        && is(query.freshness.map(|word| word.as_str()), &row.freshness)
-        && query
-            .session
-            .as_ref()
-            .is_none_or(|session| *session == row.session)
 }
 
 impl Store for MemoryStore {
@@ -158,8 +144,9 @@ impl Store for MemoryStore {
         &mut self,
         work: &mut dyn FnMut(&mut dyn Writing) -> Result<Verdict, StoreError>,
     ) -> Result<(), StoreError> {
-        self.undo.clear();
-        let outcome = work(self);
+        // What work that panicked has left.
+        self.take_back();
+        let outcome = guard::run(self, work);
         if !matches!(outcome, Ok(Verdict::Commit)) {
             self.take_back();
         }
@@ -199,7 +186,7 @@ impl Store for MemoryStore {
             };
         Ok(candidates
             .map(|arrival| &self.rows[arrival])
-            .filter(|row| Self::suits(row, query))
+            .filter(|row| query::suits(row, query))
             .take(query.limit)
             .cloned()
             .collect())
@@ -208,7 +195,7 @@ impl Store for MemoryStore {
     fn list(&mut self, query: &ListQuery) -> Result<Vec<StoredRow>, StoreError> {
         let all = self.rows.values().rev();
         Ok(all
-            .filter(|row| is_listed(row, query))
+            .filter(|row| query::is_listed(row, query))
             .take(query.limit)
             .cloned()
             .collect())
@@ -228,7 +215,7 @@ impl Store for MemoryStore {
             let against: Vec<_> = all
                 .filter(|pair| pair.belief == *belief)
                 .map(|pair| pair.against)
-                .take(limit + 1)
+                .take(limit.saturating_add(1))
                 .collect();
             (!against.is_empty()).then(|| Disputes {
                 belief: *belief,
@@ -325,10 +312,7 @@ impl Writing for MemoryStore {
     fn insert(&mut self, rows: &[StoredRow]) -> Result<(), StoreError> {
         for row in rows {
             if self.arrivals.contains_key(&row.id) {
-                return Err(StoreError::Conflict {
-                    id: row.id.clone(),
-                    problem: "it is there already",
-                });
+                return Err(StoreError::there_already(&row.id));
             }
             let arrival = self.next_arrival;
             self.next_arrival += 1;
@@ -339,10 +323,7 @@ impl Writing for MemoryStore {
     }
 
     fn replace(&mut self, row: &StoredRow) -> Result<(), StoreError> {
-        let conflict = || StoreError::Conflict {
-            id: row.id.clone(),
-            problem: "it is not there with the revision before",
-        };
+        let conflict = || StoreError::not_before(&row.id);
         let arrival = *self.arrivals.get(&row.id).ok_or_else(conflict)?;
         if self.rows[&arrival].revision + 1 != row.revision {
             return Err(conflict());
@@ -356,8 +337,15 @@ impl Writing for MemoryStore {
 
     fn add_history(&mut self, row: &HistoryRow) -> Result<(), StoreError> {
         let belief = row.change.belief;
-        self.history.entry(belief).or_default().push(row.clone());
-        self.undo.push(Undo::HistoryPop(belief));
+        let before = self.history.get(&belief).cloned();
+        let mut rows = before.clone().unwrap_or_default();
+        let is_same = |other: &HistoryRow| other.change.revision == row.change.revision;
+        if rows.iter().any(is_same) {
+            return Err(StoreError::changed_already(&belief.to_string()));
+        }
+        rows.push(row.clone());
+        self.history.insert(belief, rows);
+        self.undo.push(Undo::History(belief, before));
         Ok(())
     }
 
@@ -399,16 +387,18 @@ impl Writing for MemoryStore {
             .filter(|(_, row)| is_own(row))
             .map(|(arrival, row)| (*arrival, row.belief_id().ok()))
             .collect();
-        // Takes no part in a rollback: whoever forgets rebuilds, or starts over.
         for (arrival, id) in gone {
-            self.take(arrival);
+            if let Some(row) = self.take(arrival) {
+                self.undo.push(Undo::Restore(arrival, Box::new(row)));
+            }
             if let Some(id) = id {
-                self.history.remove(&id);
-                self.contradictions
-                    .retain(|pair| pair.belief != id && pair.against != id);
+                self.forget_belief(id);
             }
         }
-        self.logs.retain(|place, _| !own.contains(place));
+        for place in own {
+            let next = self.logs.remove(&place);
+            self.undo.push(Undo::Log(place.0, place.1, next));
+        }
         Ok(())
     }
 }

@@ -6,4 +6,5 @@
 
 mod firewall;
 mod provenance;
+mod store;
 mod world;

@@ -1,0 +1,137 @@
+//! Finding eligible rows by scope and words.
+//!
+//! The index is FTS5, which is made for few large additions: one per transaction would cost more than
+//! the rows themselves. So words first wait in a small table, which every search looks through, and go
+//! into the index by the hundreds.
+
+use std::collections::BTreeSet;
+
+use rusqlite::{Connection, Row, Transaction};
+
+use super::{Statements, failed, rows};
+use crate::row::StoredRow;
+use crate::store::query::{self, Indexed};
+use crate::store::{ContextQuery, StoreError};
+
+/// Rows whose words may wait. Looking through so many takes a tenth of a millisecond; going into the
+/// index, so many cost a fifth of what they cost one by one.
+const MAX_WAITING: i64 = 512;
+
+/// Makes a row findable.
+pub(super) fn add(to: &Transaction<'_>, n: i64, indexed: &Indexed) -> Result<(), StoreError> {
+    to.prepare_cached("INSERT INTO waiting (n, words) VALUES (?1, ?2)")
+        .and_then(|mut statement| statement.execute((n, indexed.joined())))
+        .map(drop)
+        .map_err(failed)
+}
+
+/// Lets a row be found no longer.
+pub(super) fn remove(from: &Transaction<'_>, n: i64) -> Result<(), StoreError> {
+    let delete = |statement: &str| from.prepare_cached(statement)?.execute([n]);
+    let was_waiting = delete("DELETE FROM waiting WHERE n = ?1").map_err(failed)? > 0;
+    if !was_waiting {
+        delete("DELETE FROM search WHERE rowid = ?1").map_err(failed)?;
+    }
+    Ok(())
+}
+
+/// Moves what waits into the index, if it is enough to be worth it.
+pub(super) fn settle(within: &Transaction<'_>) -> Result<(), StoreError> {
+    let waiting: i64 = within
+        .prepare_cached("SELECT count(*) FROM waiting")
+        .and_then(|mut statement| statement.query_row([], |row| row.get(0)))
+        .map_err(failed)?;
+    if waiting < MAX_WAITING {
+        return Ok(());
+    }
+    within
+        .execute_batch(
+            "INSERT INTO search (rowid, words) SELECT n, words FROM waiting ORDER BY n;
+             DELETE FROM waiting;",
+        )
+        .map_err(failed)
+}
+
+/// The rows for a query that is not void, newest first.
+pub(super) fn find(
+    connection: &mut Connection,
+    statements: &Statements,
+    query: &ContextQuery,
+) -> Result<Vec<StoredRow>, StoreError> {
+    // Both tables as they are at one moment: a row may be on its way from one to the other.
+    let snapshot = connection.transaction().map_err(failed)?;
+    let waiting = waiting(&snapshot, query).map_err(failed)?;
+    let found = merged(&snapshot, statements, query, waiting).map_err(failed)?;
+    Ok(found)
+}
+
+/// The arrivals that wait and have the words, newest first.
+fn waiting(snapshot: &Transaction<'_>, query: &ContextQuery) -> rusqlite::Result<Vec<i64>> {
+    let scopes: BTreeSet<_> = query.scopes.iter().map(|s| query::scope_word(s)).collect();
+    let suits = |indexed: &str| {
+        let mut words = indexed.split(' ');
+        // The scope comes first.
+        let within = words.next().is_some_and(|scope| scopes.contains(scope));
+        within && {
+            let words: BTreeSet<&str> = words.collect();
+            query.words.iter().all(|word| words.contains(word.as_str()))
+        }
+    };
+    let mut statement = snapshot.prepare_cached("SELECT n, words FROM waiting ORDER BY n DESC")?;
+    let mut rows = statement.query([])?;
+    let mut found = Vec::new();
+    while let Some(row) = rows.next()? {
+        if suits(row.get_ref(1)?.as_str().unwrap_or_default()) {
+            found.push(row.get(0)?);
+        }
+    }
+    Ok(found)
+}
+
+/// Rows of the index and rows that wait, in one order.
+fn merged(
+    snapshot: &Transaction<'_>,
+    statements: &Statements,
+    query: &ContextQuery,
+    waiting: Vec<i64>,
+) -> rusqlite::Result<Vec<StoredRow>> {
+    let mut waiting = waiting.into_iter().peekable();
+    let mut by_arrival = snapshot.prepare_cached(&statements.by_arrival)?;
+    let mut in_index = snapshot.prepare_cached(&statements.context)?;
+    let mut indexed = in_index.query((
+        match_expression(query),
+        query.not_before.unix_micros(),
+        query.ceiling as i64,
+    ))?;
+    let mut found = Vec::new();
+    let mut keep = |row: &Row<'_>| -> rusqlite::Result<bool> {
+        let row = rows::read(row)?;
+        if query::suits(&row, query) {
+            found.push(row);
+        }
+        Ok(found.len() < query.limit)
+    };
+    let mut wanting = true;
+    while wanting {
+        let next = indexed.next()?;
+        let arrival: i64 = next.map_or(Ok(i64::MIN), |row| row.get("n"))?;
+        while let Some(n) = waiting.next_if(|n| wanting && *n > arrival) {
+            wanting = by_arrival.query_row([n], |row| keep(row))?;
+        }
+        match next {
+            Some(row) if wanting => wanting = keep(row)?,
+            _ => break,
+        }
+    }
+    Ok(found)
+}
+
+/// What to look for in the index: all words, and one of the scopes.
+///
+/// Void queries never come here, so words have no quotes.
+fn match_expression(query: &ContextQuery) -> String {
+    let words = query.words.iter().map(|word| format!("\"{word}\" AND "));
+    let scopes = query.scopes.iter().map(|scope| query::scope_word(scope));
+    let scopes: Vec<_> = scopes.map(|scope| format!("\"{scope}\"")).collect();
+    format!("{}({})", words.collect::<String>(), scopes.join(" OR "))
+}
