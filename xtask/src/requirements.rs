@@ -29,6 +29,12 @@ pub(crate) const TESTS: &[Requirement] = &[
         is_there: || shell::succeeds(Command::new("openssl").arg("version")),
         install: || debian_package("openssl"),
     },
+    Requirement {
+        name: "PostgreSQL",
+        why: "is one of the belief stores; tests start a server of their own",
+        is_there: postgres_is_there,
+        install: || debian_package("postgresql"),
+    },
 ];
 
 /// What the checks before the tests need.
@@ -71,6 +77,16 @@ pub(crate) fn provide(wanted: &[Requirement]) -> Result<(), Failure> {
             missing.join("\n")
         ))),
     }
+}
+
+/// Debian leaves the server's programs out of the search path.
+fn postgres_is_there() -> bool {
+    let versions = std::fs::read_dir("/usr/lib/postgresql")
+        .into_iter()
+        .flatten();
+    let mut folders = versions.flatten().map(|version| version.path().join("bin"));
+    folders.any(|folder| folder.join("initdb").is_file())
+        || shell::succeeds(Command::new("initdb").arg("--version"))
 }
 
 fn rust_component(component: &str) -> Result<(), Failure> {

@@ -9,10 +9,12 @@
 mod columns;
 mod guard;
 mod memory;
+mod postgres;
 mod query;
 mod sqlite;
 
 pub use memory::MemoryStore;
+pub use postgres::PostgresStore;
 pub use sqlite::SqliteStore;
 
 use lodestar_core::chain::{Freshness, Retrieval, Security, Truth};

@@ -101,6 +101,12 @@ impl Indexed {
         }
         all
     }
+
+    /// The words alone, with blanks between.
+    pub(super) fn words(&self) -> String {
+        let words: Vec<_> = self.words.iter().map(String::as_str).collect();
+        words.join(" ")
+    }
 }
 
 /// What speaks against a belief, out of one more than the limit where there are so many.

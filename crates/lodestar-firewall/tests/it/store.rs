@@ -1,8 +1,10 @@
 //! The stores, through their traits and past them.
 
+mod cluster;
 mod conformance;
 mod edited;
 mod errors;
+mod postgres;
 mod processes;
 mod same;
 mod sqlite;

@@ -13,6 +13,7 @@ use lodestar_firewall::store::{
     ContextQuery, MemoryStore, SqliteStore, Store, StoreError, Verdict, Writing,
 };
 
+use super::cluster::Schema;
 use super::rows::{self, WEB};
 
 /// A case: it is given an empty store.
@@ -30,6 +31,9 @@ fn on_sqlite(case: Case) {
 /// Makes of each case a test per store that costs nothing to begin.
 macro_rules! cases {
     ($($file:ident: $($name:ident)+;)+) => {
+        /// All cases by name.
+        const ALL: &[(&str, Case)] = &[$($((stringify!($name), $file::$name)),+),+];
+
         mod memory {
             $($(#[test] fn $name() { super::in_memory(super::$file::$name); })+)+
         }
@@ -99,6 +103,20 @@ cases! {
         a_word_that_looks_like_syntax_is_a_word
         prefixes_of_any_kind_are_harmless
         numbers_at_their_limits_come_back;
+}
+
+/// All in one test, since each test may be a process of its own with a server of its own.
+#[test]
+fn postgres() {
+    let mut failed = Vec::new();
+    for (name, case) in ALL {
+        let Some(schema) = Schema::new() else { return };
+        let run = || case(&mut schema.open());
+        if std::panic::catch_unwind(std::panic::AssertUnwindSafe(run)).is_err() {
+            failed.push(name);
+        }
+    }
+    assert!(failed.is_empty(), "PostgreSQL fails {failed:#?}");
 }
 
 /// No row.

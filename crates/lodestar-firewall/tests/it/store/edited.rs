@@ -4,6 +4,7 @@ use lodestar_firewall::row::StoredRow;
 use lodestar_firewall::row::keys::Standing;
 use lodestar_firewall::store::{SqliteStore, Store, Verdict};
 
+use super::cluster::Schema;
 use super::rows::{Sketch, hide, id, keys, moved};
 
 /// The columns of a row with one edit each, in SQL that both databases read, or `None` where the
@@ -154,6 +155,18 @@ fn in_sqlite_every_column_is_under_the_signature() {
     every_edit_is_found(&mut store, |hex| format!("x'{hex}'"), &mut |statement| {
         connection.execute_batch(statement).unwrap()
     });
+}
+
+#[test]
+fn in_postgres_every_column_is_under_the_signature() {
+    let Some(schema) = Schema::new() else { return };
+    let mut store = schema.open();
+    let mut client = schema.client();
+    every_edit_is_found(
+        &mut store,
+        |hex| format!("decode('{hex}', 'hex')"),
+        &mut |statement| client.batch_execute(statement).unwrap(),
+    );
 }
 
 /// One bad row must not hide the others, whatever was written into it.

@@ -11,8 +11,9 @@ use lodestar_core::chain::transition::{AuthorityKind, AxisMove, State};
 use lodestar_firewall::event::{Cause, Change, FirewallEvent, LogName, Moved};
 use lodestar_firewall::fold;
 use lodestar_firewall::row::keys::Standing;
-use lodestar_firewall::store::{SqliteStore, Store, StoreError, Verdict, Writing};
+use lodestar_firewall::store::{PostgresStore, SqliteStore, Store, StoreError, Verdict, Writing};
 
+use super::cluster::Schema;
 use super::rows::{Sketch, adoption, at, id, keys, log, position};
 
 /// Beliefs that all processes change.
@@ -38,8 +39,12 @@ fn fold_failed(error: fold::FoldError) -> StoreError {
     StoreError::Database(Box::new(error))
 }
 
+/// A file, or a server and a schema with a blank between.
 fn open(place: &str) -> Box<dyn Store> {
-    Box::new(SqliteStore::open(Path::new(place)).unwrap())
+    match place.rsplit_once(' ') {
+        Some((url, schema)) => Box::new(PostgresStore::connect(url, Some(schema)).unwrap()),
+        None => Box::new(SqliteStore::open(Path::new(place)).unwrap()),
+    }
 }
 
 /// The next change of a shared belief, decided by what stands there now.
@@ -210,4 +215,16 @@ fn a_killed_process_takes_nothing_of_a_sqlite_file_with_it() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("state.db");
     with_a_kill(path.to_str().unwrap(), 4);
+}
+
+#[test]
+fn eight_processes_share_one_postgres_store() {
+    let Some(schema) = Schema::new() else { return };
+    together(&format!("{} {}", schema.url(), schema.name()), 8);
+}
+
+#[test]
+fn a_killed_process_takes_nothing_of_a_postgres_store_with_it() {
+    let Some(schema) = Schema::new() else { return };
+    with_a_kill(&format!("{} {}", schema.url(), schema.name()), 4);
 }

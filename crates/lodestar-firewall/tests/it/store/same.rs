@@ -9,6 +9,7 @@ use lodestar_firewall::store::{
 };
 use proptest::prelude::*;
 
+use super::cluster::Schema;
 use super::rows::{Sketch, WEB, against, ageing, at, changed, id, keys, log};
 
 /// Few beliefs, so that operations meet.
@@ -251,4 +252,23 @@ proptest! {
     fn sqlite_answers_as_memory_does(work in work()) {
         compare(&mut SqliteStore::in_memory().unwrap(), &work)?;
     }
+}
+
+#[test]
+fn postgres_answers_as_memory_does() {
+    let config = ProptestConfig {
+        cases: 24,
+        failure_persistence: None,
+        ..ProptestConfig::default()
+    };
+    if Schema::new().is_none() {
+        return;
+    }
+    let mut runner = proptest::test_runner::TestRunner::new(config);
+    runner
+        .run(&work(), |work| {
+            let schema = Schema::new().expect("it was there before");
+            compare(&mut schema.open(), &work)
+        })
+        .unwrap();
 }

@@ -1,0 +1,167 @@
+//! A real PostgreSQL for tests: the one that `LODESTAR_TEST_POSTGRES` names, or one started here, for
+//! this process alone.
+
+use std::io::{BufRead, BufReader, Write};
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::sync::OnceLock;
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::time::{Duration, Instant};
+
+use lodestar_firewall::store::PostgresStore;
+use postgres::{Client, NoTls};
+
+/// Starts a server in a folder of its own and ends both when its input does, which is when the test
+/// process is gone, however it went.
+const GUARD: &str = r#"
+set -e
+folder=$(mktemp -d "${TMPDIR:-/tmp}/lodestar-postgres.XXXXXX")
+end() {
+    if [ -n "$server" ]; then kill -QUIT "$server"; wait "$server" || true; fi
+    rm -rf "$folder"
+}
+trap end EXIT
+"$1/initdb" --pgdata="$folder/data" --username=lodestar --auth=trust --encoding=UTF8 \
+    --no-locale --no-sync >"$folder/initdb.log" 2>&1
+"$1/postgres" -D "$folder/data" -k "$folder" -c listen_addresses= -c fsync=off \
+    -c max_connections=40 >"$folder/log" 2>&1 </dev/null &
+server=$!
+echo "$folder"
+cat >/dev/null
+"#;
+
+/// A schema of a server, empty at first and dropped at last.
+pub(crate) struct Schema {
+    name: String,
+}
+
+impl Schema {
+    /// `None` where there is no PostgreSQL, after saying so.
+    pub(crate) fn new() -> Option<Self> {
+        static COUNT: AtomicU32 = AtomicU32::new(0);
+        url()?;
+        let count = COUNT.fetch_add(1, Ordering::Relaxed);
+        Some(Self {
+            name: format!("test_{}_{count}", std::process::id()),
+        })
+    }
+
+    pub(crate) fn name(&self) -> &str {
+        &self.name
+    }
+
+    pub(crate) fn url(&self) -> &'static str {
+        url().expect("a schema is made where a server is")
+    }
+
+    pub(crate) fn open(&self) -> PostgresStore {
+        PostgresStore::connect(self.url(), Some(&self.name)).unwrap()
+    }
+
+    /// A way past the store.
+    pub(crate) fn client(&self) -> Client {
+        let mut client = Client::connect(self.url(), NoTls).unwrap();
+        let path = format!("SET search_path TO {}", self.name);
+        client.batch_execute(&path).unwrap();
+        client
+    }
+}
+
+impl Drop for Schema {
+    fn drop(&mut self) {
+        let drop = format!("DROP SCHEMA IF EXISTS {} CASCADE", self.name);
+        let _ = Client::connect(self.url(), NoTls).and_then(|mut c| c.batch_execute(&drop));
+    }
+}
+
+fn url() -> Option<&'static str> {
+    static URL: OnceLock<Option<String>> = OnceLock::new();
+    let found = || match std::env::var("LODESTAR_TEST_POSTGRES") {
+        Ok(url) => Some(url),
+        Err(_) => programs().map(|programs| start(&programs)),
+    };
+    URL.get_or_init(found).as_deref()
+}
+
+/// The folder of `initdb` and `postgres`, which Debian leaves out of the search path.
+fn programs() -> Option<PathBuf> {
+    let paths = std::env::var_os("PATH").unwrap_or_default();
+    let mut folders: Vec<_> = std::env::split_paths(&paths).collect();
+    let versions = std::fs::read_dir("/usr/lib/postgresql")
+        .into_iter()
+        .flatten();
+    folders.extend(versions.flatten().map(|version| version.path().join("bin")));
+    let there = |folder: &PathBuf| {
+        ["initdb", "postgres"]
+            .iter()
+            .all(|program| folder.join(program).is_file())
+    };
+    let found = folders.into_iter().find(there);
+    if found.is_none() {
+        skip("there is no PostgreSQL here, so its store is not tested");
+    }
+    found
+}
+
+fn skip(what: &str) {
+    assert!(
+        std::env::var_os("LODESTAR_REQUIRE_ALL").is_none(),
+        "not everything can be tested here: {what}"
+    );
+    let _ = writeln!(std::io::stderr(), "SKIPPED: {what}");
+}
+
+fn answer(program: &str, args: &[&str]) -> Option<String> {
+    let output = Command::new(program).args(args).output().ok()?;
+    let text = String::from_utf8(output.stdout).ok()?;
+    output.status.success().then(|| text.trim().to_owned())
+}
+
+/// A shell, as somebody else than root: PostgreSQL does not run as root.
+fn shell() -> Command {
+    if answer("id", &["-u"]).as_deref() != Some("0") {
+        return Command::new("sh");
+    }
+    let user = match answer("id", &["-u", "postgres"]) {
+        Some(_) => "postgres",
+        None => "nobody",
+    };
+    let mut command = Command::new("runuser");
+    command.args(["-u", user, "--", "sh"]);
+    command
+}
+
+fn start(programs: &Path) -> String {
+    // Lives until the process ends: what closes its input then is the system.
+    static GUARDIAN: OnceLock<Child> = OnceLock::new();
+    let mut guardian = shell()
+        .args(["-c", GUARD, "sh"])
+        .arg(programs)
+        .current_dir("/")
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::null())
+        .spawn()
+        .expect("a shell starts");
+    let mut folder = String::new();
+    BufReader::new(guardian.stdout.take().unwrap())
+        .read_line(&mut folder)
+        .unwrap();
+    GUARDIAN.get_or_init(|| guardian);
+    let folder = folder.trim();
+    assert!(!folder.is_empty(), "initdb works");
+    let url = format!("host={folder} user=lodestar dbname=postgres");
+    wait_for(&url);
+    url
+}
+
+fn wait_for(url: &str) {
+    let begun = Instant::now();
+    while let Err(error) = Client::connect(url, NoTls) {
+        assert!(
+            begun.elapsed() < Duration::from_secs(60),
+            "PostgreSQL does not start: {error}"
+        );
+        std::thread::sleep(Duration::from_millis(20));
+    }
+}
