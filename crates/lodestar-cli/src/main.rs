@@ -7,6 +7,7 @@ mod files;
 mod inert;
 mod installation;
 mod json;
+mod operator;
 mod operator_key;
 mod output;
 mod paint;

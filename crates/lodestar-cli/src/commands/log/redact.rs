@@ -2,7 +2,6 @@
 
 use std::collections::BTreeSet;
 use std::io::Write as _;
-use std::path::PathBuf;
 use std::sync::Arc;
 
 use clap::Args;
@@ -14,11 +13,11 @@ use super::event::unreadable;
 use super::writers_remedy;
 use crate::cli::App;
 use crate::failure::{Exit, Failure};
-use crate::installation::{Installation, OperatorName, is_there};
-use crate::operator_key::OperatorKey;
+use crate::installation::Installation;
+use crate::operator::{self, OperatorArgs};
 use crate::place::SessionName;
-use crate::terminal::{self, Terminal};
-use crate::{files, inert, words};
+use crate::terminal::Terminal;
+use crate::words;
 
 const AFTER_HELP: &str = "\
 Payloads and their salts are replaced by tombstones and overwritten on disk; chain, proofs and
@@ -46,13 +45,8 @@ pub(crate) struct RedactArgs {
     #[arg(long, value_name = "TEXT")]
     reason: String,
 
-    /// The operator who signs [default: the only one whose key is here]
-    #[arg(long, value_name = "NAME", conflicts_with = "operator_key")]
-    operator: Option<String>,
-
-    /// The file with the operator's private key
-    #[arg(long, value_name = "FILE")]
-    operator_key: Option<PathBuf>,
+    #[command(flatten)]
+    operator: OperatorArgs,
 
     /// Do not ask
     #[arg(long)]
@@ -65,8 +59,7 @@ pub(crate) fn run(
     app: &mut App,
 ) -> Result<Exit, Failure> {
     let name = SessionName::parse(&args.session)?;
-    let operator = args.operator.as_deref();
-    let operator = operator.map(OperatorName::parse).transpose()?;
+    let operator = args.operator.parse()?;
     let dir = app.place(project)?.readable_session(&name)?;
     if args.reason.trim().is_empty() {
         return Err(Failure::usage(
@@ -76,17 +69,11 @@ pub(crate) fn run(
     let seqs: BTreeSet<u64> = args.seq.iter().copied().collect();
     let installation = Installation::locate()?;
     let log_key = installation.log_secret()?;
-    let key_file = key_file(args, operator, &installation)?;
-    let sealed = OperatorKey::parse(&files::read_private(&key_file)?).map_err(|e| {
-        Failure::usage(format!(
-            "`{}` is no operator's key: {e}",
-            inert::path(&key_file)
-        ))
-    })?;
+    let sealed = operator.sealed(&installation, "a redaction")?;
     if !args.yes {
         confirm(&dir, &seqs)?;
     }
-    let operator = open(sealed)?;
+    let operator = operator::open(sealed)?;
     let trust = entitled(&installation, &operator, &log_key)?;
     let options = WriterOptions::new(Arc::new(log_key));
     let redacted = lodestar_log::redact(
@@ -106,50 +93,6 @@ pub(crate) fn run(
     print(&dir, &redacted, app)
 }
 
-fn key_file(
-    args: &RedactArgs,
-    operator: Option<OperatorName>,
-    installation: &Installation,
-) -> Result<PathBuf, Failure> {
-    if let Some(path) = &args.operator_key {
-        return Ok(path.clone());
-    }
-    let name = match operator {
-        Some(name) => name,
-        None => only_operator(installation)?,
-    };
-    let path = installation.operator_key_path(&name);
-    if is_there(&path)? {
-        return Ok(path);
-    }
-    Err(Failure::not_found(format!(
-        "there is no key of operator `{}` (`{}`)",
-        name.as_str(),
-        inert::path(&path)
-    )))
-}
-
-fn only_operator(installation: &Installation) -> Result<OperatorName, Failure> {
-    let mut names = installation.operator_keys()?;
-    match (names.pop(), names.len()) {
-        (Some(name), 0) => Ok(name),
-        (None, _) => Err(Failure::not_authorised("a redaction is signed by an operator, and no operator's key is here")
-            .help("make one with `lodestar approve keygen --name NAME`, or name a file with --operator-key")),
-        (Some(last), _) => {
-            let names: Vec<&str> = names.iter().chain([&last]).map(OperatorName::as_str).collect();
-            Err(Failure::usage("several operators have keys here")
-                .help(format!("say who signs with --operator: {}", names.join(", "))))
-        }
-    }
-}
-
-fn open(key: OperatorKey) -> Result<SecretKey, Failure> {
-    match key {
-        OperatorKey::Plain(key) => Ok(key),
-        OperatorKey::Sealed(sealed) => sealed.open(&terminal::passphrase_for(sealed.name())?),
-    }
-}
-
 /// A redaction by somebody who is not pinned would read as tampering from then on.
 fn entitled(
     installation: &Installation,
@@ -160,17 +103,12 @@ fn entitled(
     if operator.public() == log_key.public() {
         return Err(RedactError::LogKey.into());
     }
-    let pins = installation.operators()?;
-    let operators: Vec<_> = pins.into_iter().map(|(_, key)| key).collect();
-    if !operators.contains(&operator.public()) {
-        let pins = inert::path(&installation.dir().join("operators"));
-        return Err(Failure::not_authorised(
-            "this key is not one of the operators pinned here, so its redaction would count as tampering",
-        )
-        .help(format!("put its public key into `{pins}` if it should count")));
-    }
     Ok(Trust {
-        operators,
+        operators: operator::pinned(
+            installation,
+            &operator.public(),
+            "its redaction would count as tampering",
+        )?,
         ..Trust::default()
     })
 }
