@@ -18,10 +18,12 @@ Examples:
   lodestar log list                 the sessions of this project
   lodestar log show latest          what happened, event by event
   lodestar log verify               is everything as it was written?
+  lodestar belief list              what is believed here
+  lodestar belief why BELIEF        the chain behind one belief
 
 Exit codes:
   0  done
-  1  a check failed: tampered, or a proof that does not hold
+  1  a check failed: tampered, a proof that does not hold, a move that nobody may make
   2  wrong arguments or configuration, or a file that cannot be read or written
   3  not found
   4  not authorised: a key is missing, unprotected or not entitled
@@ -35,6 +37,8 @@ Environment:
                             XDG_CONFIG_HOME, or else in ~/.config]
   LODESTAR_PASSPHRASE_FILE  a file of mode 0600 with the passphrase of an operator's key, for
                             use without a terminal
+  LODESTAR_STORE            the belief store: a `postgres://` URL or a SQLite file
+  LODESTAR_STORE_FILE       a file of mode 0600 with that URL, for one that holds a password
   NO_COLOR                  when set, no colour";
 
 /// The trust layer for AI agents: a record of what an agent read, believed and did, that can be proved.
@@ -76,6 +80,11 @@ impl App {
     /// The projects below the folder that was named or found.
     pub(crate) fn place(&self, project: Option<&str>) -> Result<Place, Failure> {
         Place::find(self.root.as_deref(), project)
+    }
+
+    /// The project that something is to be written to.
+    pub(crate) fn place_to_write(&self, project: Option<&str>) -> Result<Place, Failure> {
+        Place::to_write(self.root.as_deref(), project)
     }
 
     /// Says something beside the result, to people only.

@@ -1,11 +1,12 @@
 //! This installation's own directory: the log key, operators' keys, and whom it trusts.
 //!
 //! ```text
-//! keys/log.key          signs checkpoints and ledgers          (private)
-//! keys/log.pub          verifies them
-//! keys/<name>.key       an operator's key                      (private)
-//! operators/<name>.pub  operators whose redactions count
-//! witnesses/<name>.pub  witnesses whose co-signatures count
+//! keys/log.key              signs checkpoints, ledgers and rows    (private)
+//! keys/log.pub              verifies them
+//! keys/<name>.key           an operator's key                      (private)
+//! operators/<name>.pub      operators whose redactions and orders count
+//! witnesses/<name>.pub      witnesses whose co-signatures count
+//! installations/<name>.pub  installations whose rows count in a shared store
 //! ```
 //!
 //! It lies outside every project, so that no tool of an agent is served from it.
@@ -187,7 +188,7 @@ impl Installation {
         }
     }
 
-    /// The operators whose redactions count here, by the names they are pinned under.
+    /// The operators whose redactions and orders count here, by the names they are pinned under.
     pub(crate) fn operators(&self) -> Result<Vec<(String, PublicKey)>, Failure> {
         let pins = self.pinned("operators")?;
         Ok(pins
@@ -200,6 +201,12 @@ impl Installation {
     pub(crate) fn witnesses(&self) -> Result<Vec<NoteKey>, Failure> {
         let pins = self.pinned("witnesses")?;
         Ok(pins.into_iter().map(|(_, key)| key).collect())
+    }
+
+    /// The other installations whose rows count here.
+    pub(crate) fn installations(&self) -> Result<Vec<PublicKey>, Failure> {
+        let pins = self.pinned("installations")?;
+        Ok(pins.into_iter().map(|(_, key)| *key.public_key()).collect())
     }
 
     /// The names of the operators whose private keys are here.

@@ -1,5 +1,6 @@
 //! The `lodestar` command. It parses, calls the libraries, and prints.
 
+mod beliefs;
 mod cli;
 mod commands;
 mod failure;
@@ -13,6 +14,7 @@ mod output;
 mod paint;
 mod place;
 mod progress;
+mod refusals;
 mod terminal;
 mod trust;
 mod words;

@@ -15,7 +15,7 @@ use argon2::{Algorithm, Argon2, Params, Version};
 use chacha20poly1305::aead::{Aead, KeyInit, Payload};
 use chacha20poly1305::{Key, XChaCha20Poly1305, XNonce};
 use lodestar_core::digest::{decode_hex, encode_hex};
-use lodestar_core::key::SecretKey;
+use lodestar_core::key::{PublicKey, SecretKey};
 use lodestar_core::note::{NoteKey, encode_secret, parse_secret};
 use zeroize::Zeroizing;
 
@@ -94,6 +94,16 @@ impl OperatorKey {
         parse_secret(text.trim_end_matches('\n'))
             .map(|(_, key)| Self::Plain(key))
             .map_err(|e| e.to_string())
+    }
+}
+
+impl OperatorKey {
+    /// The public key, as the file says: only opening a sealed one proves it.
+    pub(crate) fn public(&self) -> PublicKey {
+        match self {
+            Self::Plain(key) => key.public(),
+            Self::Sealed(sealed) => *sealed.public.public_key(),
+        }
     }
 }
 

@@ -87,6 +87,20 @@ impl Place {
         }
     }
 
+    /// Finds the project that something is to be written to. One that is named need not be there yet.
+    pub(crate) fn to_write(root: Option<&Path>, project: Option<&str>) -> Result<Self, Failure> {
+        let Some(name) = project else {
+            return Self::find(root, None);
+        };
+        let name = ProjectId::new(name).map_err(|e| Failure::name("project", &e))?;
+        let folder = match root {
+            Some(root) => given_root(root)?,
+            None => nearest_root()?,
+        };
+        let projects = vec![LogRoot::in_folder(&folder).project(&name)];
+        Ok(Self { folder, projects })
+    }
+
     /// The one project, for commands that work on one ledger.
     pub(crate) fn only_project(&self) -> Result<&ProjectLog, Failure> {
         match self.projects.as_slice() {

@@ -42,6 +42,20 @@ pub(crate) fn short(hash: &impl std::fmt::Display) -> String {
     text
 }
 
+/// Enough of a chain link's id to name it: prefix, moment, and 26 bits of chance.
+pub(crate) fn short_id(id: &impl std::fmt::Display) -> String {
+    const UUID: usize = 23;
+    let text = id.to_string();
+    let end = text.find('_').map_or(UUID, |at| at + 1 + UUID);
+    text.get(..end).unwrap_or(&text).to_owned()
+}
+
+/// `2026-01-02 03:04:05`
+pub(crate) fn seconds(time: lodestar_core::time::Timestamp) -> String {
+    let text = time.to_string();
+    text[..19].replace('T', " ")
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

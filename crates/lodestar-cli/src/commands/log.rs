@@ -2,14 +2,14 @@
 
 mod anchor;
 mod check_proof;
-mod event;
+pub(super) mod event;
 mod export;
 mod list;
 mod prove;
 mod redact;
 mod redaction;
 mod show;
-mod summary;
+pub(super) mod summary;
 mod verify;
 
 use clap::{Args, Subcommand};

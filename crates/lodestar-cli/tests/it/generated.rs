@@ -45,6 +45,7 @@ fn there_is_a_man_page_per_command_with_its_examples() {
     for variable in [
         "LODESTAR_CONFIG_DIR",
         "LODESTAR_PASSPHRASE_FILE",
+        "LODESTAR_STORE_FILE",
         "NO_COLOR",
     ] {
         assert!(page.contains(variable), "{variable}");

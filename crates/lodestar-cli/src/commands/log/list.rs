@@ -166,7 +166,7 @@ fn print(rows: &[Row], out: &mut Out) -> Result<(), Failure> {
             (Some(n), true) => words::number(n),
             (Some(n), false) => format!("{}+", words::number(n)),
         };
-        let opened = row.opened.map_or_else(|| "?".to_owned(), to_seconds);
+        let opened = row.opened.map_or_else(|| "?".to_owned(), words::seconds);
         writeln!(
             out,
             "{:<projects$}  {:<sessions$}  {}  {events:>11}  {opened:<19}  {:>10}",
@@ -187,9 +187,4 @@ fn painted_state(state: State, paint: crate::paint::Paint) -> String {
         State::Missing => paint.bad("missing"),
         State::Unknown => paint.bad("unknown"),
     }
-}
-
-fn to_seconds(time: Timestamp) -> String {
-    let text = time.to_string();
-    text[..19].replace('T', " ")
 }
