@@ -7,6 +7,7 @@
 
 mod append;
 mod barrier;
+mod firewall;
 mod session;
 mod verify;
 
@@ -16,13 +17,16 @@ use std::time::{Duration, Instant};
 const HELP: &str = "\
 Measures Lodestar against fair limits, as ratios taken in one run.
 
-usage: lodestar-bench [all | verify | append | barrier] [--events N] [--json]
+usage: lodestar-bench [all | verify | append | barrier | firewall] [--events N] [--beliefs N] [--json]
 
   verify    `lodestar log verify` of a large session ÷ `openssl dgst -sha256` of the same file
   append    appending without barriers ÷ hashing and writing the same bytes in one loop
   barrier   64 tasks that wait for each event ÷ one sync per event (rates)
+  firewall  adopting a tool's result ÷ bare inserts of its rows; the last beliefs ÷ the first;
+            retrieval ÷ the bare SQL behind it, and over a large store ÷ over a small one
 
   --events N   size of the large session (default 1000000)
+  --beliefs N  size of the large belief store (default 1000000)
   --json       one JSON object a line, for machines
 
 The release binary `lodestar` has to lie beside this one: `cargo xtask bench` builds both.
@@ -40,6 +44,8 @@ pub(crate) struct Figure {
 pub(crate) enum Bound {
     AtMost(f64),
     AtLeast(f64),
+    /// For orientation.
+    None,
 }
 
 impl Figure {
@@ -47,24 +53,36 @@ impl Figure {
         match self.bound {
             Bound::AtMost(limit) => self.value <= limit,
             Bound::AtLeast(limit) => self.value >= limit,
+            Bound::None => true,
         }
     }
 
     fn print(&self, json: bool) {
-        let (sign, word, limit) = match self.bound {
-            Bound::AtMost(limit) => ("≤", "at_most", limit),
-            Bound::AtLeast(limit) => ("≥", "at_least", limit),
+        let bound = match self.bound {
+            Bound::AtMost(limit) => Some(("≤", "at_most", limit)),
+            Bound::AtLeast(limit) => Some(("≥", "at_least", limit)),
+            Bound::None => None,
         };
         if json {
-            let line = serde_json::json!({
-                "name": self.name, "value": self.value, word: limit,
+            let mut line = serde_json::json!({
+                "name": self.name, "value": self.value,
                 "holds": self.holds(), "detail": self.detail,
             });
+            if let Some((_, word, limit)) = bound {
+                line[word] = limit.into();
+            }
             println!("{line}");
         } else {
-            let mark = if self.holds() { "✓" } else { "✗" };
+            let mark = match bound {
+                None => "·",
+                Some(_) if self.holds() => "✓",
+                Some(_) => "✗",
+            };
+            let limit = bound.map_or(String::new(), |(sign, _, limit)| {
+                format!("({sign} {limit})")
+            });
             println!(
-                "{mark} {:<42} {:>7.2}  ({sign} {limit})   {}",
+                "{mark} {:<42} {:>7.2}  {limit:<7}   {}",
                 self.name, self.value, self.detail
             );
         }
@@ -86,6 +104,7 @@ pub(crate) fn best_of(tries: u32, mut run: impl FnMut()) -> Duration {
 fn main() -> ExitCode {
     let mut which = "all".to_owned();
     let mut events = 1_000_000;
+    let mut beliefs = 1_000_000;
     let mut json = false;
     let mut args = std::env::args().skip(1);
     while let Some(arg) = args.next() {
@@ -95,30 +114,42 @@ fn main() -> ExitCode {
                 Some(n) if n >= 10 => events = n,
                 _ => return usage("`--events` takes a number of at least 10"),
             },
+            "--beliefs" => match args.next().and_then(|n| n.parse().ok()) {
+                Some(n) if n >= firewall::FEWEST => beliefs = n,
+                _ => return usage(&format!("`--beliefs` takes at least {}", firewall::FEWEST)),
+            },
             "--help" | "-h" => {
                 print!("{HELP}");
                 return ExitCode::SUCCESS;
             }
-            "all" | "verify" | "append" | "barrier" => which = arg,
+            "all" | "verify" | "append" | "barrier" | "firewall" => which = arg,
             other => return usage(&format!("`{other}` is not known here")),
         }
     }
     let wanted = |name: &str| which == "all" || which == name;
-    let mut figures = Vec::new();
+    let mut all_hold = true;
+    let mut report = |figures: Vec<Figure>| {
+        figures.iter().for_each(|figure| figure.print(json));
+        all_hold &= figures.iter().all(Figure::holds);
+    };
     if wanted("append") {
-        figures.extend(append::measure(events));
+        report(append::measure(events));
     }
     if wanted("barrier") {
-        figures.extend(barrier::measure());
+        report(barrier::measure());
     }
     if wanted("verify") {
         match verify::measure(events) {
-            Ok(more) => figures.extend(more),
+            Ok(figures) => report(figures),
             Err(why) => return usage(&why),
         }
     }
-    figures.iter().for_each(|figure| figure.print(json));
-    match figures.iter().all(Figure::holds) {
+    if wanted("firewall") {
+        report(firewall::adopt());
+        report(firewall::growth(beliefs));
+        report(firewall::retrieval(beliefs));
+    }
+    match all_hold {
         true => ExitCode::SUCCESS,
         false => ExitCode::FAILURE,
     }
