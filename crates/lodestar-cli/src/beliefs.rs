@@ -12,11 +12,12 @@ use lodestar_core::scope::{Scope, ScopeLevel};
 use lodestar_firewall::Firewall;
 use lodestar_firewall::extract::Extractors;
 use lodestar_firewall::row::keys::Keyring;
-use lodestar_firewall::store::{SqliteStore, Store};
+use lodestar_firewall::store::{PostgresStore, SqliteStore, Store};
 use lodestar_guard::{Operator, OperatorSession, SystemSurroundings};
 use lodestar_log::verify::verify_session;
 use lodestar_log::{Ledger, ProjectLog, SessionDir, Trust};
 use lodestar_replay::{Followed, ReplayError};
+use zeroize::Zeroizing;
 
 use crate::cli::App;
 use crate::failure::Failure;
@@ -55,7 +56,8 @@ pub(crate) struct BeliefsArgs {
 /// Where beliefs are kept.
 enum StorePlace {
     File(PathBuf),
-    Server,
+    /// It may hold a password, so it is shown to nobody.
+    Server(Zeroizing<String>),
 }
 
 impl StorePlace {
@@ -73,9 +75,10 @@ impl StorePlace {
         }
         let set = |name: &str| std::env::var_os(name).filter(|value| !value.is_empty());
         if let Some(url) = set(STORE) {
-            let url = url
-                .into_string()
-                .map_err(|_| Failure::usage(format!("{STORE} is not UTF-8 text")))?;
+            let url = url.into_string();
+            let url = Zeroizing::new(
+                url.map_err(|_| Failure::usage(format!("{STORE} is not UTF-8 text")))?,
+            );
             return Ok(Self::parse(&url));
         }
         if let Some(file) = set(STORE_FILE) {
@@ -85,8 +88,8 @@ impl StorePlace {
     }
 
     fn parse(text: &str) -> Self {
-        match is_url(text) {
-            true => Self::Server,
+        match is_server(text) {
+            true => Self::Server(Zeroizing::new(text.to_owned())),
             false => Self::File(text.into()),
         }
     }
@@ -94,25 +97,28 @@ impl StorePlace {
     fn open(&self) -> Result<Box<dyn Store>, Failure> {
         match self {
             Self::File(path) => Ok(Box::new(SqliteStore::open(path)?)),
-            Self::Server => Err(Failure::usage(
-                "this build keeps beliefs in SQLite files only; leave --store and LODESTAR_STORE out",
-            )),
+            Self::Server(url) => Ok(Box::new(PostgresStore::connect(url, None)?)),
         }
     }
 }
 
-fn is_url(text: &str) -> bool {
-    text.starts_with("postgres://") || text.starts_with("postgresql://")
+/// Whether it names a server: a URL, or words such as `host=localhost dbname=beliefs`.
+fn is_server(text: &str) -> bool {
+    const WORDS: [&str; 6] = ["host", "hostaddr", "port", "dbname", "user", "password"];
+    let url = text.starts_with("postgres://") || text.starts_with("postgresql://");
+    let first = text.trim_start().split_once('=');
+    url || first.is_some_and(|(word, _)| WORDS.contains(&word.trim_end()))
 }
 
-/// Whether the user part of a URL, or one of its parameters, holds a password.
+/// Whether it names a server and holds a password: before the host of a URL, or as a parameter.
 fn has_password(text: &str) -> bool {
-    let Some((_, rest)) = text.split_once("://").filter(|_| is_url(text)) else {
+    if !is_server(text) {
         return false;
-    };
+    }
+    let rest = text.split_once("://").map_or("", |(_, rest)| rest);
     let authority = rest.split(['/', '?']).next().unwrap_or_default();
     let user = authority.rsplit_once('@').map_or("", |(user, _)| user);
-    user.contains(':') || rest.to_ascii_lowercase().contains("password=")
+    user.contains(':') || text.to_ascii_lowercase().contains("password")
 }
 
 /// One project's beliefs.
@@ -279,9 +285,19 @@ impl Beliefs {
         let done = work(&mut session);
         let reason = if done.is_ok() { "done" } else { "not done" };
         let closed = session.close(reason);
+        self.follow_to_the_end();
         let done = done?;
         closed?;
         Ok(done)
+    }
+
+    /// Lets the store follow the session that was just closed. What keeps it from that keeps nothing
+    /// of what was done, and the next command says it.
+    fn follow_to_the_end(&self) {
+        if let Ok(mut store) = self.store() {
+            let keys = self.keyring();
+            let _ = lodestar_replay::catch_up(store.as_mut(), &keys, &self.log, &self.trust);
+        }
     }
 }
 
@@ -313,6 +329,9 @@ mod tests {
             ("postgresql://alice:@db", true),
             ("postgres://db/lodestar?user=a&password=x", true),
             ("postgres://db/lodestar?PASSWORD=x", true),
+            ("host=db user=a password = x", true),
+            ("password=x host=db", true),
+            ("host=db user=a", false),
             ("postgres://alice@db:5432/lodestar", false),
             ("postgres://db:5432", false),
             ("notes:a@b.db", false),

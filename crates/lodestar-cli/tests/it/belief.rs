@@ -11,6 +11,7 @@ use lodestar_log::{Reader, Trust};
 use serde_json::Value;
 
 use crate::governed::{Governed, keyring, stable, state_db, told};
+use crate::terminal::{at_terminal, python, without_terminal};
 use crate::world::{Run, World, actor, assert_inert, log_key, operator_key, vkey};
 
 fn world() -> World {
@@ -154,6 +155,8 @@ fn one_belief_is_shown_whole_and_a_gated_one_only_on_record() {
         .ndjson();
     assert_eq!(recorded[0]["payload"]["query"]["belief"], derived);
     assert_eq!(recorded[0]["payload"]["reason"], "a test");
+    let status = world.run(&["store", "status", "--json"]).expect(0).json();
+    assert_eq!(status["findings"], serde_json::json!([]));
 }
 
 #[test]
@@ -238,17 +241,33 @@ fn only_a_pinned_operator_gives_orders() {
 }
 
 #[test]
-fn without_a_terminal_nothing_is_signed_unasked() {
+fn whoever_signs_sees_what_and_is_asked() {
+    if !python() {
+        return;
+    }
     let world = world();
     let told = told(&world);
     let id = told.content.to_string();
-    let run = world.run(&["belief", "promote", &id]).expect(2);
+    let args = ["belief", "promote", &id];
+    let run = without_terminal(&world, &args).expect(2);
     assert!(
         run.err.contains("--yes signs without asking"),
         "{}",
         run.err
     );
+    let session = at_terminal(&world, &args, &[], &[("to sign: ", "no\n")]);
+    assert_eq!(session.code, 2, "{}", session.screen);
     assert!(!listed(&world).contains(&id));
+    let session = at_terminal(&world, &args, &[], &[("to sign: ", "yes\n")]);
+    assert_eq!(session.code, 0, "{}", session.screen);
+    for shown in [
+        "`file:DEVELOPMENT.md`, read as block 0",
+        "read with read_file of files, external_document",
+        "You sign: truth unverified → supported, retrieval restricted → normal",
+    ] {
+        assert!(session.screen.contains(shown), "{}", session.screen);
+    }
+    assert!(listed(&world).contains(&id));
 }
 
 #[test]
@@ -357,6 +376,23 @@ fn a_store_url_with_a_password_is_no_argument_and_is_never_repeated() {
     let run = world.run(&["belief", "list", "--store", url]).expect(2);
     assert!(run.err.contains("LODESTAR_STORE_FILE"), "{}", run.err);
     assert!(!run.err.contains("hunter2"), "{}", run.err);
+    // Nobody listens there.
+    let nowhere = "postgres://alice:hunter2@127.0.0.1:1/lodestar?connect_timeout=2";
+    let file = world.write_private("store-url", &format!("{nowhere}\n"));
+    for (name, value) in [
+        ("LODESTAR_STORE", nowhere),
+        ("LODESTAR_STORE_FILE", file.to_str().expect("UTF-8")),
+    ] {
+        let mut command = world.command(&["belief", "list"]);
+        command.env(name, value);
+        let run = Run::of(command.output().expect("started")).expect(2);
+        assert!(run.err.contains("127.0.0.1"), "{}", run.err);
+        assert!(!run.err.contains("hunter2"), "{}", run.err);
+    }
+    world.chmod(&file, 0o644);
+    let mut command = world.command(&["belief", "list"]);
+    command.env("LODESTAR_STORE_FILE", &file);
+    Run::of(command.output().expect("started")).expect(4);
     let elsewhere = world.path("elsewhere.db");
     let mut command = world.command(&["belief", "list"]);
     command.env("LODESTAR_STORE", &elsewhere);

@@ -66,6 +66,8 @@ fn an_edited_row_is_named_and_in_no_list() {
     let list = world.run(&["belief", "list", "--json"]).expect(0).json();
     let beliefs = list["context"]["beliefs"].as_array().expect("a list");
     assert!(beliefs.iter().all(|belief| belief["id"] != id));
+    let why = world.run(&["belief", "why", &id]).expect(1);
+    assert!(why.out.contains("✗ the row is edited"), "{}", why.out);
     let run = world.run(&["store", "status"]).expect(1);
     assert!(
         run.out
@@ -94,7 +96,6 @@ fn a_lost_store_is_made_again_and_equals_the_one_that_was_lost() {
     let told = told(&world);
     let id = told.content.to_string();
     world.run(&["belief", "promote", &id, "--yes"]).expect(0);
-    world.run(&["belief", "list"]).expect(0);
     let before = rows(&world);
     assert!(before.len() > 5, "{before:?}");
     for name in ["state.db", "state.db-wal", "state.db-shm"] {

@@ -13,6 +13,7 @@ use lodestar_core::id::{BeliefId, ClaimId, DecisionId, ObservationId};
 use lodestar_core::statement::{Promotion, Verified};
 use lodestar_core::time::Timestamp;
 use lodestar_firewall::event::{Change, PromotionGround};
+use lodestar_firewall::row::keys::Standing;
 use lodestar_log::verify::verify_session;
 use serde::Serialize;
 use serde_json::Value;
@@ -62,8 +63,10 @@ pub(super) struct LogCheck {
     pub(super) leaf_in_row: Digest,
     /// `None` if there is no such event in a session that the ledger knows.
     pub(super) leaf_in_log: Option<Digest>,
-    /// Whether that event adopted this belief.
+    /// Whether that event adopted this belief, with this claim.
     pub(super) adopts_it: bool,
+    /// What the row is worth.
+    pub(super) standing: Standing,
     pub(super) sessions: Vec<SessionCheck>,
 }
 
@@ -73,7 +76,9 @@ impl LogCheck {
     }
 
     pub(super) fn holds(&self) -> bool {
-        self.agrees() && self.sessions.iter().all(|s| s.problem.is_none())
+        self.agrees()
+            && self.standing != Standing::Edited
+            && self.sessions.iter().all(|s| s.problem.is_none())
     }
 }
 
@@ -202,7 +207,11 @@ pub(super) fn assemble(one: &One, trace: &Trace, beliefs: &Beliefs) -> Result<Wh
         },
         leaf_in_row: adopted_at.leaf,
         leaf_in_log: event.map(|cited| cited.event.leaf_hash),
-        adopts_it: record.is_some(),
+        adopts_it: record.is_some()
+            && adopted
+                .as_ref()
+                .is_some_and(|adopted| adopted.claims.contains(&belief.claim)),
+        standing: one.standing,
         sessions: check_sessions(&cited, trace, beliefs)?,
     };
     // Of an import, one record became one claim; only that one is meant.

@@ -4,6 +4,7 @@ use std::fmt::Display;
 use std::io::Write as _;
 
 use lodestar_core::chain::{Axes, Claim};
+use lodestar_firewall::row::keys::Standing;
 
 use super::chain::{Changed, Claimed, Decided, Evidence, LogCheck, Observed, Weighed, When, Why};
 use super::trace::At;
@@ -237,7 +238,7 @@ fn check(log: &LogCheck, out: &mut Out) -> Result<(), Failure> {
             words::short(&found)
         )),
         Some(_) if !log.adopts_it => Some(format!(
-            "the row names {at}, which does not adopt this belief"
+            "the row names {at}, which does not adopt this belief with this claim"
         )),
         Some(_) => None,
     };
@@ -248,6 +249,10 @@ fn check(log: &LogCheck, out: &mut Out) -> Result<(), Failure> {
             paint.good("✓")
         )?,
         Some(wrong) => writeln!(out, "{} {wrong}", paint.bad("✗"))?,
+    }
+    if log.standing != Standing::Genuine {
+        let worth = text::standing(log.standing);
+        writeln!(out, "{} the row is {worth}", paint.bad("✗"))?;
     }
     for session in &log.sessions {
         match &session.problem {
