@@ -10,7 +10,7 @@ use super::world::{self, Weather, World};
 use super::{Rounds, SMALL, timed};
 use crate::{Bound, Figure};
 
-const ROUNDS: u64 = 3;
+const ROUNDS: u64 = 5;
 
 /// Results that make statements and caches of a new store warm.
 const WARM_UP: u64 = 100;
