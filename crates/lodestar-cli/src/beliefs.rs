@@ -1,6 +1,7 @@
 //! A project's beliefs: the log they follow from, the store they are kept in, and the keys by which
 //! both are judged.
 
+use std::cell::RefCell;
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -129,6 +130,8 @@ pub(crate) struct Beliefs {
     key: Arc<SecretKey>,
     installations: Vec<PublicKey>,
     store: StorePlace,
+    /// Sessions that were named because they do not count: once is enough.
+    named: RefCell<BTreeSet<String>>,
 }
 
 impl Beliefs {
@@ -184,6 +187,7 @@ impl Beliefs {
             key: Arc::new(key),
             installations: installation.installations()?,
             store: StorePlace::find(args.store.as_deref(), &place.folder)?,
+            named: RefCell::default(),
         })
     }
 
@@ -226,7 +230,7 @@ impl Beliefs {
         let mut store = self.store()?;
         let keys = self.keyring();
         let followed = lodestar_replay::catch_up(store.as_mut(), &keys, &self.log, &self.trust)?;
-        name_refused(&followed, app);
+        self.name_refused(&followed, app);
         let surroundings = Box::new(SystemSurroundings::default());
         let (firewall, _) = Firewall::open(store, keys, Extractors::built_in(), surroundings);
         Ok(firewall)
@@ -281,7 +285,7 @@ impl Beliefs {
             actor,
             purpose,
         })?;
-        name_refused(session.followed(), app);
+        self.name_refused(session.followed(), app);
         let done = work(&mut session);
         let reason = if done.is_ok() { "done" } else { "not done" };
         let closed = session.close(reason);
@@ -291,6 +295,19 @@ impl Beliefs {
         Ok(done)
     }
 
+    /// Sessions that do not count are named, whoever looks.
+    fn name_refused(&self, followed: &Followed, app: &App) {
+        for refused in &followed.refused {
+            if self.named.borrow_mut().insert(refused.session.clone()) {
+                app.note(format!(
+                    "session `{}` does not count: {}",
+                    inert::line(&refused.session, 80),
+                    inert::line(&refused.reason, 300)
+                ));
+            }
+        }
+    }
+
     /// Lets the store follow the session that was just closed. What keeps it from that keeps nothing
     /// of what was done, and the next command says it.
     fn follow_to_the_end(&self) {
@@ -298,17 +315,6 @@ impl Beliefs {
             let keys = self.keyring();
             let _ = lodestar_replay::catch_up(store.as_mut(), &keys, &self.log, &self.trust);
         }
-    }
-}
-
-/// Sessions that do not count are named, whoever looks.
-fn name_refused(followed: &Followed, app: &App) {
-    for refused in &followed.refused {
-        app.note(format!(
-            "session `{}` does not count: {}",
-            inert::line(&refused.session, 80),
-            inert::line(&refused.reason, 300)
-        ));
     }
 }
 

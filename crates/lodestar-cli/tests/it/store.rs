@@ -162,6 +162,9 @@ fn a_log_that_was_changed_stops_the_rebuild_at_its_session() {
     );
     let list = world.run(&["belief", "list"]).expect(0);
     assert!(list.out.contains("nothing is believed"), "{}", list.out);
+    let id = "blf_01890a5d-ac96-774b-bcce-b302099a8057";
+    let show = world.run(&["belief", "show", id]).expect(3);
+    assert_eq!(show.err.matches("`s-1` does not count").count(), 1);
     assert!(
         list.err.contains("session `s-1` does not count"),
         "{}",
@@ -182,4 +185,52 @@ fn a_file_that_is_no_store_is_exit_2_and_stays_as_it_is() {
             .expect("readable")
             .starts_with("no database")
     );
+}
+
+#[test]
+fn rows_of_another_installation_count_once_it_is_pinned() {
+    let theirs = World::new();
+    let told = told(&theirs);
+    let shared = state_db(&theirs);
+    let shared = shared.to_str().expect("UTF-8");
+    let ours = World::bare();
+    fs::create_dir(ours.root().join(".lodestar")).expect("created");
+    let memories = ours.write(
+        "mem0.json",
+        r#"{"results": [{"id": "1", "memory": "a memory"}]}"#,
+    );
+    let memories = memories.to_str().expect("UTF-8");
+    ours.run(&[
+        "import",
+        "mem0",
+        memories,
+        "--project",
+        "web",
+        "--store",
+        shared,
+    ])
+    .expect(0);
+    let list = ["belief", "list", "--store", shared];
+    let run = ours.run(&list).expect(0);
+    let id = told.measured.to_string();
+    assert!(
+        run.out.contains(&format!("left out: {id}, foreign")),
+        "{}",
+        run.out
+    );
+    assert!(!run.out.contains("exists"), "{}", run.out);
+    let status = ["store", "status", "--store", shared, "--json"];
+    let report = ours.run(&status).expect(0).json();
+    assert!(
+        findings(&report).iter().all(|code| *code == "foreign"),
+        "{report}"
+    );
+    let pin = fs::read_to_string(theirs.path("config/keys/log.pub")).expect("readable");
+    ours.write("config/installations/theirs.pub", &pin);
+    let run = ours.run(&list).expect(0);
+    assert!(run.out.contains(&id[..27]), "{}", run.out);
+    assert!(!run.out.contains("left out"), "{}", run.out);
+    assert!(findings(&ours.run(&status).expect(0).json()).is_empty());
+    // And theirs is still what their log says.
+    theirs.run(&["store", "status"]).expect(0);
 }

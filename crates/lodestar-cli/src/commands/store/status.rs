@@ -60,7 +60,7 @@ fn print(report: &StoreReport, out: &mut Out) -> Result<(), Failure> {
     writeln!(out, "{}  {store}", paint.dim("store "))?;
     let rows = words::count(report.rows, "row");
     let events = words::count(report.events, "event");
-    let held = format!("{rows}; {events} of this project's log belong in it");
+    let held = format!("{rows}; follows {events} of this project's log");
     writeln!(out, "{}  {held}", paint.dim("holds "))?;
     for tally in &report.tally {
         writeln!(
