@@ -107,7 +107,7 @@ impl<'a> Inserts<'a> {
             waiting: 0,
             index: prepare(
                 connection,
-                "INSERT INTO search (rowid, words) SELECT n, words FROM waiting ORDER BY n",
+                "INSERT INTO search (rowid, words) SELECT -n, words FROM waiting ORDER BY n DESC",
             ),
             indexed: prepare(connection, "DELETE FROM waiting"),
             log: prepare(
@@ -197,10 +197,10 @@ impl<'a> Selects<'a> {
         let columns = columns(connection);
         let by_arrival = format!("SELECT {} FROM beliefs WHERE n = ?1", columns.join(", "));
         let in_index = format!(
-            "SELECT b.{}, b.n FROM search CROSS JOIN beliefs AS b ON b.n = search.rowid
+            "SELECT b.{}, b.n FROM search CROSS JOIN beliefs AS b ON b.n = -search.rowid
              WHERE search MATCH ?1 AND observed_at >= ?2 AND sensitivity <= ?3
              AND truth = 'supported' AND retrieval = 'normal' AND security = 'clean'
-             ORDER BY search.rowid DESC",
+             ORDER BY search.rowid",
             columns.join(", b.")
         );
         Self {

@@ -59,13 +59,32 @@ pub fn apply(
     event: &FirewallEvent,
     at: &LogPosition,
 ) -> Result<Vec<Waiting>, FoldError> {
+    apply_so(store, keys, event, at, Way::Live)
+}
+
+/// Whether rows are expected to be new.
+#[derive(Debug, Clone, Copy)]
+enum Way {
+    /// They are.
+    Live,
+    /// A store is made again, and may hold anything.
+    Again,
+}
+
+fn apply_so(
+    store: &mut dyn Writing,
+    keys: &Keyring,
+    event: &FirewallEvent,
+    at: &LogPosition,
+    way: Way,
+) -> Result<Vec<Waiting>, FoldError> {
     let signer = keys.own_id().as_str();
     if at.seq < store.next(signer, &at.log)? {
         return Ok(Vec::new());
     }
     let mut waiting = Vec::new();
     if let FirewallEvent::Adopted(adopted) = event {
-        adopt(store, keys, adopted, at)?;
+        adopt(store, keys, adopted, at, way)?;
     }
     for change in changes(event) {
         if !follow(store, keys, change, at)? {
@@ -99,6 +118,7 @@ fn adopt(
     keys: &Keyring,
     event: &Adopted,
     at: &LogPosition,
+    way: Way,
 ) -> Result<(), FoldError> {
     let belong_together = event.claims.len() == event.beliefs.len()
         && event.evidence.len() == event.beliefs.len()
@@ -131,6 +151,11 @@ fn adopt(
         .map(|belief| StoredRow::of(&belief))
         .collect();
     keys.sign(&mut rows);
+    if let Way::Again = way {
+        // The log says what these rows are; whatever stands in their place was put there.
+        let ids: Vec<_> = rows.iter().map(|row| row.id.as_str()).collect();
+        store.remove(&ids)?;
+    }
     store.insert(&rows)?;
     Ok(())
 }
@@ -219,7 +244,8 @@ impl Rebuild {
         event: &FirewallEvent,
         at: &LogPosition,
     ) -> Result<(), FoldError> {
-        self.waiting.extend(apply(store, keys, event, at)?);
+        let waiting = apply_so(store, keys, event, at, Way::Again)?;
+        self.waiting.extend(waiting);
         Ok(())
     }
 

@@ -268,6 +268,9 @@ pub trait Writing {
     /// that is there is a conflict.
     fn replace(&mut self, row: &StoredRow) -> Result<(), StoreError>;
 
+    /// Takes the rows with these ids out, whatever they say, and their history.
+    fn remove(&mut self, ids: &[&str]) -> Result<(), StoreError>;
+
     /// Adds to the history of a belief; a second change with the same revision is a conflict.
     fn add_history(&mut self, row: &HistoryRow) -> Result<(), StoreError>;
 

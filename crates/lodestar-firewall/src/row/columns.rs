@@ -58,15 +58,12 @@ fn hash(scope: &str, subject: &str, relation: &str) -> Option<i64> {
     if subject.starts_with(CALL_PREFIX) {
         return None;
     }
-    let [scope_len, subject_len] = [scope, subject].map(|part| (part.len() as u64).to_be_bytes());
-    let digest = sha256_parts(&[
-        &scope_len,
-        scope.as_bytes(),
-        &subject_len,
-        subject.as_bytes(),
-        relation.as_bytes(),
-    ]);
-    let [a, b, c, d, e, f, g, h, ..] = *digest.as_bytes();
+    let scope_len = (scope.len() as u64).to_be_bytes();
+    let thing = sha256_parts(&[&scope_len, scope.as_bytes(), subject.as_bytes()]);
+    let property = sha256_parts(&[relation.as_bytes()]);
+    // What is claimed of one thing stands together in an index: half of the hash is the thing's.
+    let [a, b, c, d, ..] = *thing.as_bytes();
+    let [e, f, g, h, ..] = *property.as_bytes();
     Some(i64::from_be_bytes([a, b, c, d, e, f, g, h]))
 }
 

@@ -68,6 +68,11 @@ impl Writing for Guarded<'_> {
         self.note(outcome)
     }
 
+    fn remove(&mut self, ids: &[&str]) -> Result<(), StoreError> {
+        let outcome = self.transaction.remove(ids);
+        self.note(outcome)
+    }
+
     fn add_history(&mut self, row: &HistoryRow) -> Result<(), StoreError> {
         let outcome = self.transaction.add_history(row);
         self.note(outcome)

@@ -335,6 +335,22 @@ impl Writing for MemoryStore {
         Ok(())
     }
 
+    fn remove(&mut self, ids: &[&str]) -> Result<(), StoreError> {
+        for &id in ids {
+            if let Some(&arrival) = self.arrivals.get(id)
+                && let Some(row) = self.take(arrival)
+            {
+                self.undo.push(Undo::Restore(arrival, Box::new(row)));
+            }
+            if let Ok(id) = id.parse()
+                && let Some(rows) = self.history.remove(&id)
+            {
+                self.undo.push(Undo::History(id, Some(rows)));
+            }
+        }
+        Ok(())
+    }
+
     fn add_history(&mut self, row: &HistoryRow) -> Result<(), StoreError> {
         let belief = row.change.belief;
         let before = self.history.get(&belief).cloned();

@@ -27,6 +27,8 @@ fn an_edited_row_is_named_and_reaches_no_context() {
         "UPDATE beliefs SET statement = 'all is well' WHERE truth = 'supported'",
         "UPDATE beliefs SET scope = 'global' WHERE truth = 'supported'",
         "UPDATE beliefs SET observed_at = observed_at + 1",
+        "UPDATE beliefs SET project = 'elsewhere', session = 'other'",
+        "UPDATE beliefs SET leaf = zeroblob(32), changed_seq = 0",
     ];
     let original = fs::read(world.database()).unwrap();
     for edit in edits {

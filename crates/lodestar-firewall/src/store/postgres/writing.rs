@@ -103,6 +103,12 @@ impl Writing for Writer<'_, '_> {
         }
     }
 
+    fn remove(&mut self, ids: &[&str]) -> Result<(), StoreError> {
+        let text = "WITH gone AS (DELETE FROM beliefs WHERE id = ANY($1::text[]))
+             DELETE FROM history WHERE belief = ANY($1::text[])";
+        self.execute(text, &[&ids]).map(drop)
+    }
+
     fn add_history(&mut self, row: &HistoryRow) -> Result<(), StoreError> {
         let change = serde_json::to_string(&row.change).map_err(StoreError::database)?;
         let belief = row.change.belief.to_string();

@@ -27,9 +27,9 @@ impl Statements {
             behind_id: format!("SELECT {all} FROM beliefs WHERE id > ?1 ORDER BY id LIMIT ?2"),
             // CROSS: from the words to the rows, never the other way.
             context: format!(
-                "SELECT {of_row}, b.n FROM search CROSS JOIN beliefs AS b ON b.n = search.rowid
+                "SELECT {of_row}, b.n FROM search CROSS JOIN beliefs AS b ON b.n = -search.rowid
                  WHERE search MATCH ?1 AND observed_at >= ?2 AND sensitivity <= ?3 AND {ELIGIBLE}
-                 ORDER BY search.rowid DESC"
+                 ORDER BY search.rowid"
             ),
             by_arrival: format!("SELECT {all}, n FROM beliefs WHERE n = ?1"),
             listed: format!(

@@ -129,6 +129,24 @@ impl Writing for Writer<'_> {
         Ok(())
     }
 
+    fn remove(&mut self, ids: &[&str]) -> Result<(), StoreError> {
+        for id in ids {
+            let n: Option<i64> = self
+                .transaction
+                .prepare_cached("SELECT n FROM beliefs WHERE id = ?1")
+                .and_then(|mut statement| statement.query_row([id], |row| row.get(0)).optional())
+                .map_err(failed)?;
+            if let Some(n) = n {
+                search::remove(self.transaction, n)?;
+                self.execute("DELETE FROM beliefs WHERE n = ?1", [n])
+                    .map_err(failed)?;
+            }
+            self.execute("DELETE FROM history WHERE belief = ?1", [id])
+                .map_err(failed)?;
+        }
+        Ok(())
+    }
+
     fn add_history(&mut self, row: &HistoryRow) -> Result<(), StoreError> {
         let change = serde_json::to_string(&row.change).map_err(StoreError::database)?;
         let belief = row.change.belief.to_string();
@@ -199,7 +217,7 @@ impl Writing for Writer<'_> {
                 self.execute("DELETE FROM logs WHERE signer = ?1 AND project = ?2", own)?;
                 self.transaction.execute_batch(
                     "DELETE FROM search WHERE rowid IN
-                         (SELECT n FROM temp.gone WHERE n NOT IN (SELECT n FROM waiting));
+                         (SELECT -n FROM temp.gone WHERE n NOT IN (SELECT n FROM waiting));
                      DELETE FROM waiting WHERE n IN (SELECT n FROM temp.gone);
                      DELETE FROM history WHERE belief IN (SELECT id FROM temp.gone);
                      DELETE FROM contradictions WHERE belief IN (SELECT id FROM temp.gone)
