@@ -200,6 +200,7 @@ impl<'a> Selects<'a> {
             "SELECT b.{}, b.n FROM search CROSS JOIN beliefs AS b ON b.n = -search.rowid
              WHERE search MATCH ?1 AND observed_at >= ?2 AND sensitivity <= ?3
              AND truth = 'supported' AND retrieval = 'normal' AND security = 'clean'
+             AND freshness <> 'expired'
              ORDER BY search.rowid",
             columns.join(", b.")
         );

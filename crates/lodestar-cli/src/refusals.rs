@@ -27,7 +27,10 @@ impl From<ReplayError> for Failure {
     fn from(error: ReplayError) -> Self {
         let text = error.to_string();
         match error {
-            ReplayError::Ledger(_) | ReplayError::Session { .. } => Self::check(text).help(VERIFY),
+            ReplayError::Ledger(_) | ReplayError::Session { .. } | ReplayError::Lost { .. } => {
+                Self::check(text).help(VERIFY)
+            }
+            ReplayError::Live { .. } | ReplayError::Changed => Self::usage(text),
             ReplayError::Store(error) | ReplayError::Fold(FoldError::Store(error)) => error.into(),
             ReplayError::Fold(_) => Self::check(text).help(REBUILD),
             ReplayError::Io(_) => Self::usage(text),

@@ -77,7 +77,7 @@ pub struct Adopted {
 pub struct Change {
     /// The belief.
     pub belief: BeliefId,
-    /// Its how manyeth change this is, from 1: changes of one belief have an order of their own,
+    /// Which of its changes this is, counted from 1: changes of one belief have an order of their own,
     /// whichever sessions made them.
     pub revision: u64,
     /// Along which axes, in their order.

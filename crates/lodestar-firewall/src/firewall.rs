@@ -29,10 +29,11 @@ use lodestar_core::digest::Digest;
 use lodestar_core::id::BeliefId;
 use lodestar_core::statement::StatementError;
 use lodestar_core::time::Timestamp;
+use std::time::Duration;
 use thiserror::Error;
 
 use crate::authority::{Brand, ProbeSeat, Seats};
-use crate::event::{FirewallEvent, LogPosition, NotRecorded, Recorder, Surroundings};
+use crate::event::{FirewallEvent, LogName, LogPosition, NotRecorded, Recorder, Surroundings};
 use crate::extract::{Extractors, OtherCall};
 use crate::fold::{self, FoldError};
 use crate::judge::MoveRefused;
@@ -99,6 +100,11 @@ pub enum FirewallError {
         /// Why.
         problem: FoldError,
     },
+    /// An earlier event was recorded and not followed.
+    #[error(
+        "an earlier event is recorded and not in the store: open the store again, and it catches up"
+    )]
+    Stopped,
     /// The recorded event changes a belief that changed meanwhile.
     #[error(
         "event #{seq} is recorded, but changes belief `{belief}`, which the store has in another state: rebuild the store"
@@ -143,11 +149,24 @@ pub enum OrderRefused {
     /// It moves nothing.
     #[error("the statement names no move")]
     NoMove,
+    /// It was signed too long ago.
+    #[error("the statement was signed at {at}; a word about beliefs is taken for {} hours", MAX_WORD_AGE.as_secs() / 3600)]
+    TooOld {
+        /// When.
+        at: Timestamp,
+    },
+    /// It was used before.
+    #[error("the statement was taken in before, as belief `{0}`")]
+    Used(BeliefId),
 }
+
+/// How long a signed order or assertion is taken: a person's word about what is believed is about
+/// today. It also bounds what somebody can do who finds an old one that was never used.
+pub const MAX_WORD_AGE: Duration = Duration::from_secs(24 * 3600);
 
 /// The memory firewall.
 pub struct Firewall {
-    store: Box<dyn Store>,
+    store: Kept,
     keys: Keyring,
     extractors: Extractors,
     surroundings: Box<dyn Surroundings>,
@@ -174,7 +193,10 @@ impl Firewall {
         let brand = Brand::new();
         let seats = Seats::new(&brand);
         let firewall = Self {
-            store,
+            store: Kept {
+                store,
+                stopped: false,
+            },
             keys,
             extractors,
             surroundings,
@@ -230,6 +252,32 @@ impl Firewall {
             .collect()
     }
 
+    /// Notes that a session's log ended with so many events, all of them followed: nothing in it is
+    /// waited for any more.
+    pub fn session_ended(&mut self, log: &LogName, events: u64) -> Result<(), FirewallError> {
+        let Self { store, keys, .. } = self;
+        let signer = keys.own_id().as_str();
+        transact(store, |tx| {
+            if tx.next(signer, log)? < events {
+                tx.advance(signer, log, events)?;
+            }
+            Ok(())
+        })
+    }
+
+    /// Genuine beliefs with the same key that are settled, newest first.
+    pub(crate) fn settled_beside(
+        &mut self,
+        belief: &StoredBelief,
+        limit: usize,
+    ) -> Result<Vec<StoredBelief>, FirewallError> {
+        let Some(key) = Key::of(&belief.record.scope, &belief.claim.predicate) else {
+            return Ok(Vec::new());
+        };
+        let Self { store, keys, .. } = self;
+        transact(store, |tx| only_genuine(keys, tx.settled(&key, limit)?))
+    }
+
     fn check_seat(&self, brand: &Brand) -> Result<(), FirewallError> {
         if self.brand.is(brand) {
             Ok(())
@@ -245,7 +293,7 @@ impl Firewall {
         recorder: &mut dyn Recorder,
     ) -> Result<LogPosition, FirewallError> {
         let Self { store, keys, .. } = self;
-        transact(store.as_mut(), |tx| enact(tx, keys, recorder, event))
+        transact(store, |tx| enact(tx, keys, recorder, event))
     }
 
     /// A new id, and the moment it was made at.
@@ -282,14 +330,39 @@ pub fn probe_world(
     (firewall, seats, probe)
 }
 
+/// A store, and whether it still follows.
+struct Kept {
+    store: Box<dyn Store>,
+    // INVARIANT: once an event was recorded and not followed, nothing more is: a later event would
+    // say that the log was followed up to it.
+    stopped: bool,
+}
+
+impl std::ops::Deref for Kept {
+    type Target = dyn Store;
+
+    fn deref(&self) -> &Self::Target {
+        self.store.as_ref()
+    }
+}
+
+impl std::ops::DerefMut for Kept {
+    fn deref_mut(&mut self) -> &mut Self::Target {
+        self.store.as_mut()
+    }
+}
+
 /// Runs work in one transaction of the store; what it refuses takes no effect.
 fn transact<T>(
-    store: &mut dyn Store,
+    store: &mut Kept,
     work: impl FnOnce(&mut dyn Writing) -> Result<T, FirewallError>,
 ) -> Result<T, FirewallError> {
+    if store.stopped {
+        return Err(FirewallError::Stopped);
+    }
     let mut work = Some(work);
     let mut outcome = None;
-    store.write(&mut |tx| {
+    let written = store.write(&mut |tx| {
         let work = work.take().expect("INVARIANT: a store runs the work once");
         let done = work(tx);
         let verdict = match done {
@@ -298,7 +371,15 @@ fn transact<T>(
         };
         outcome = Some(done);
         Ok(verdict)
-    })?;
+    });
+    let recorded = match &outcome {
+        Some(Err(FirewallError::Behind { .. } | FirewallError::Unfit { .. })) => true,
+        // All was well, an event among it perhaps, and the store did not keep it.
+        Some(Ok(_)) => written.is_err(),
+        _ => false,
+    };
+    store.stopped = recorded;
+    written?;
     outcome.expect("INVARIANT: a store runs the work once")
 }
 

@@ -4,12 +4,15 @@
 //! rows that follow do not depend on how sessions were interleaved. A change whose turn has not come
 //! yet is given back as [`Waiting`]; [`Rebuild`] keeps those until it has.
 
+use lodestar_core::chain::belief::gate;
+use lodestar_core::chain::transition::AuthorityKind;
 use lodestar_core::chain::{
-    Adoption, Belief, BeliefRecord, Claim, EvidenceSet, Retrieval, Truth, transition,
+    Adoption, Belief, BeliefRecord, Claim, EvidenceQuality, EvidenceSet, EvidenceSource, Retrieval,
+    Truth, transition,
 };
 use thiserror::Error;
 
-use crate::event::{Adopted, Change, FirewallEvent, LogPosition};
+use crate::event::{Adopted, Cause, Change, FirewallEvent, LogPosition, PromotionGround};
 use crate::judge;
 use crate::row::keys::{Keyring, Standing};
 use crate::row::{BadRow, StoredBelief, StoredRow};
@@ -81,6 +84,12 @@ fn apply_so(
     let signer = keys.own_id().as_str();
     if at.seq < store.next(signer, &at.log)? {
         return Ok(Vec::new());
+    }
+    if !are_in_place(event) {
+        return Err(bad(
+            at,
+            "it changes a belief in a way that such an event cannot",
+        ));
     }
     let mut waiting = Vec::new();
     if let FirewallEvent::Adopted(adopted) = event {
@@ -183,15 +192,65 @@ fn follows(record: &BeliefRecord, claim: &Claim, evidence: &EvidenceSet) -> bool
     Belief::adopt(adoption).is_ok_and(|belief| BeliefRecord::from(&belief) == *record)
 }
 
-/// Whether the table has every move, or it is the lift that goes with a promotion.
-fn is_permitted(change: &Change) -> bool {
-    let promotes = change
-        .moves
-        .iter()
-        .any(|step| step.to() == Truth::Supported.into());
+/// Whether the change is one that its authority may make, on the grounds that it names: the table has
+/// every move, or it is the lift that goes with a promotion; and what leads to `supported` is the
+/// gate asked again, a statement that stands among the evidence, or a rule.
+fn is_permitted(belief: &StoredBelief, change: &Change) -> bool {
+    let promotes = promotes(change);
     let lift = judge::between(Retrieval::Restricted.into(), Retrieval::Normal.into());
-    change.moves.iter().all(|&step| {
+    let in_table = change.moves.iter().all(|&step| {
         transition::condition(step, change.authority).is_ok() || (promotes && step == lift)
+    });
+    let by_clock = change.moves.iter().all(|step| {
+        change.authority != AuthorityKind::System
+            || (step.axis() == transition::Axis::Freshness && change.cause == Cause::Clock)
+    });
+    in_table && by_clock && (!promotes || has_grounds(belief, change))
+}
+
+fn promotes(change: &Change) -> bool {
+    let mut steps = change.moves.iter();
+    steps.any(|step| step.to() == Truth::Supported.into())
+}
+
+fn has_grounds(belief: &StoredBelief, change: &Change) -> bool {
+    match (change.authority, &change.cause) {
+        (AuthorityKind::AutoObservation, Cause::Claim(_)) => {
+            let mut evidence = belief.evidence.clone();
+            evidence.items.extend_from_slice(&change.evidence);
+            gate::weigh(&evidence).truth == Truth::Supported
+        }
+        (AuthorityKind::User, Cause::Statement(digest)) => {
+            let mut items = change.evidence.iter();
+            items.any(|item| {
+                item.source == EvidenceSource::Statement(*digest)
+                    && item.quality == EvidenceQuality::HumanAssertion
+            })
+        }
+        (AuthorityKind::Policy, Cause::Rule(_)) | (AuthorityKind::Probe, _) => true,
+        _ => false,
+    }
+}
+
+/// Whether changes stand in the kind of event that may carry them.
+fn are_in_place(event: &FirewallEvent) -> bool {
+    changes(event).iter().all(|change| {
+        let by = change.authority;
+        match event {
+            FirewallEvent::Adopted(_) => {
+                matches!(by, AuthorityKind::AutoObservation | AuthorityKind::User)
+                    && (by == AuthorityKind::AutoObservation || !promotes(change))
+            }
+            FirewallEvent::Promoted(promoted) => match &promoted.ground {
+                PromotionGround::Statement(envelope) => {
+                    by == AuthorityKind::User && change.cause == Cause::Statement(envelope.digest())
+                }
+                PromotionGround::Rule { rule, .. } => {
+                    by == AuthorityKind::Policy && change.cause == Cause::Rule(rule.id.clone())
+                }
+            },
+            _ => !promotes(change) || by == AuthorityKind::Probe,
+        }
     })
 }
 
@@ -216,7 +275,7 @@ fn follow(
     if !belief.fits(change) {
         return Ok(false);
     }
-    if !is_permitted(change) {
+    if !is_permitted(&belief, change) {
         return Err(bad(at, "it moves a belief in a way that nobody may"));
     }
     let mut after = [StoredRow::of(&belief.after(change, at))];

@@ -5,7 +5,8 @@
 //! it can never bring anything into the default context.
 
 use lodestar_core::chain::{
-    Change as LinkChange, Decision, LinkRef, Revision, RevisionCause, Truth,
+    Change as LinkChange, Decision, Directness, LinkRef, Retrieval, Revision, RevisionCause,
+    Security, Truth,
 };
 use lodestar_core::id::{BeliefId, RevisionId};
 
@@ -15,8 +16,8 @@ use crate::firewall::{Finding, Firewall, FirewallError};
 use crate::row::StoredBelief;
 use crate::row::keys::Standing;
 
-/// Most beliefs of one key that are compared with each other.
-const MAX_COMPARED: usize = 32;
+/// Most settled beliefs of one key that are compared with each other.
+const MAX_COMPARED: usize = 256;
 
 /// What a reflection looks at: decisions and adoptions of a session, each with its event.
 #[derive(Debug, Clone, Default)]
@@ -92,27 +93,37 @@ fn superseding(firewall: &mut Firewall, id: BeliefId) -> Result<Vec<Proposal>, F
         return Ok(Vec::new());
     }
     let mut proposals = Vec::new();
-    for (other, standing) in firewall.same_key(&belief, MAX_COMPARED)? {
-        if standing != Standing::Genuine {
+    for other in firewall.settled_beside(&belief, MAX_COMPARED)? {
+        if other.claim.predicate.object == belief.claim.predicate.object {
             continue;
         }
-        let conflicts = other.record.axes.truth == Truth::Supported
-            && other.claim.predicate.object != belief.claim.predicate.object;
-        if conflicts {
-            let (older, newer) = in_order(&belief, &other);
-            proposals.push(Proposal::Supersede { older, newer });
+        let (older, newer) = in_order(&belief, &other);
+        if may_supersede(newer, older) {
+            proposals.push(Proposal::Supersede {
+                older: older.record.id,
+                newer: newer.record.id,
+            });
         }
     }
     Ok(proposals)
 }
 
-fn in_order(a: &StoredBelief, b: &StoredBelief) -> (BeliefId, BeliefId) {
+fn in_order<'a>(a: &'a StoredBelief, b: &'a StoredBelief) -> (&'a StoredBelief, &'a StoredBelief) {
     let place = |belief: &StoredBelief| (belief.record.observed_at, belief.record.id);
-    if place(a) < place(b) {
-        (a.record.id, b.record.id)
-    } else {
-        (b.record.id, a.record.id)
-    }
+    if place(a) < place(b) { (a, b) } else { (b, a) }
+}
+
+/// Whether both stand, and the newer is no weaker kind of word than the older: a document that
+/// somebody promoted does not take the place of what was observed.
+fn may_supersede(newer: &StoredBelief, older: &StoredBelief) -> bool {
+    let axes = newer.record.axes;
+    let quality = |belief: &StoredBelief| belief.claim.lineage.quality();
+    let is_direct = |belief: &StoredBelief| quality(belief).directness() == Directness::Direct;
+    axes.truth == Truth::Supported
+        && older.record.axes.truth == Truth::Supported
+        && axes.security == Security::Clean
+        && axes.retrieval != Retrieval::Blocked
+        && (!is_direct(older) || is_direct(newer))
 }
 
 /// Records the proposals, then does what still holds of them.

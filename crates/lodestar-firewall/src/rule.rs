@@ -9,7 +9,7 @@ use thiserror::Error;
 
 use crate::row::StoredBelief;
 
-/// Longest time that a rule holds from the moment it is used: a quarter of a year, after which
+/// Longest time that a rule holds: a quarter of a year, after which
 /// somebody looks at it again.
 pub const MAX_RULE_TERM: Duration = Duration::from_secs(90 * 86_400);
 
@@ -28,6 +28,8 @@ pub struct PromotionRule {
     pub tool: ToolName,
     /// Subjects, such as `file:docs/*`; never one that starts with a wildcard.
     pub subject: String,
+    /// Since when it holds.
+    pub issued_at: Timestamp,
     /// From when on it holds no more.
     pub expires_at: Timestamp,
     /// Whether it also brings what it promotes into the default context.
@@ -56,7 +58,10 @@ pub enum RuleRefused {
         at: Timestamp,
     },
     /// It would hold too long.
-    #[error("rule `{rule}` holds until {at}; a promotion rule holds for at most 90 days")]
+    #[error(
+        "rule `{rule}` holds until {at}; a promotion rule holds for at most {} days",
+        MAX_RULE_TERM.as_secs() / 86_400
+    )]
     TooLong {
         /// The rule, inert.
         rule: Excerpt,
@@ -99,11 +104,8 @@ impl PromotionRule {
                 at: self.expires_at,
             });
         }
-        if self
-            .expires_at
-            .since(now)
-            .is_some_and(|left| left > MAX_RULE_TERM)
-        {
+        let term = self.expires_at.since(self.issued_at.min(now));
+        if term.is_none_or(|term| term > MAX_RULE_TERM) {
             return Err(RuleRefused::TooLong {
                 rule: rule(),
                 at: self.expires_at,

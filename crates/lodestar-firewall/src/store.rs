@@ -1,10 +1,8 @@
-//! Where beliefs are kept: one small trait, three stores, one [conformance] suite that all pass.
+//! Where beliefs are kept: one small trait, three stores, one conformance suite that all pass.
 //!
 //! A store is a projection of the log and holds nothing else. It decides nothing: it keeps rows,
 //! finds them, and changes them in transactions that one writer at a time has for itself. What a
 //! row is worth, its signature tells; which rows follow from which events, [`crate::fold`].
-//!
-//! [conformance]: https://en.wikipedia.org/wiki/Conformance_testing
 
 mod columns;
 mod guard;
@@ -284,6 +282,7 @@ pub trait Writing {
     fn advance(&mut self, signer: &str, log: &LogName, next: u64) -> Result<(), StoreError>;
 
     /// Takes out everything that this installation's logs of a project gave: rows that they adopted,
-    /// their history and contradictions, and how far the logs were applied.
+    /// and rows that it signed and nobody's log here adopted; their history and contradictions; and
+    /// how far the logs were applied.
     fn forget(&mut self, signer: &str, project: &str) -> Result<(), StoreError>;
 }

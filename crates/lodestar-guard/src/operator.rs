@@ -94,7 +94,7 @@ impl OperatorSession {
             Extractors::built_in(),
             Box::new(surroundings),
         );
-        firewall.age(&mut recorder)?;
+        firewall.age(log.project(), &mut recorder)?;
         Ok(Self {
             firewall,
             seats,
@@ -130,9 +130,11 @@ impl OperatorSession {
     }
 
     /// Ends the session; when this returns, all of it is on disk.
-    pub fn close(self, reason: &str) -> Result<(), GuardError> {
+    pub fn close(mut self, reason: &str) -> Result<(), GuardError> {
         let writer = self.recorder.writer();
-        writer.close(self.recorder.actor(), &json!({"reason": reason}))?;
+        let checkpoint = writer.close(self.recorder.actor(), &json!({"reason": reason}))?;
+        let log = self.recorder.log().clone();
+        self.firewall.session_ended(&log, checkpoint.size)?;
         Ok(())
     }
 }

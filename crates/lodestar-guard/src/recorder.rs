@@ -27,6 +27,11 @@ impl SessionRecorder {
         &self.writer
     }
 
+    /// Which log it writes to.
+    pub fn log(&self) -> &LogName {
+        &self.log
+    }
+
     /// In whose name.
     pub fn actor(&self) -> &ActorId {
         &self.actor

@@ -3,19 +3,19 @@
 //! The logs are folded once more, into a store of their own, and both are walked side by side in
 //! the order of ids. Every row's signature is checked, not only its seal.
 
+use lodestar_core::event::EventType;
 use lodestar_core::name::SessionId;
 use lodestar_firewall::row::StoredRow;
 use lodestar_firewall::row::keys::{Keyring, Standing};
 use lodestar_firewall::store::{SqliteStore, Store, Tally};
 use lodestar_log::verify::is_live;
-use lodestar_log::{ProjectLog, Reader, Trust};
+use lodestar_log::{Event, ProjectLog, Reader, Trust};
 use serde::Serialize;
 use thiserror::Error;
 
-use crate::follow::{Followed, ReplayError, StoreProgress, lead, transact, verified};
-
-/// Rows that are held at a time.
-const PAGE: usize = 512;
+use crate::follow::{
+    Followed, LOST, PAGE, ReplayError, StoreProgress, changes_beliefs, lead, transact, verified,
+};
 
 /// Something about a store that a person should know.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Error)]
@@ -66,7 +66,11 @@ pub enum StoreFinding {
     #[error("session `{session}` does not count: {reason}")]
     RefusedSession { session: String, reason: String },
     #[error(
-        "event #{seq} of session `{session}` changes belief `{belief}`, which had changed otherwise before"
+        "event #{seq} of session `{session}` was redacted: what it brought is not known, and what it superseded or set apart may stand again"
+    )]
+    Redacted { session: String, seq: u64 },
+    #[error(
+        "event #{seq} of session `{session}` changes belief `{belief}`, which is not there or had changed otherwise before"
     )]
     NeverApplied {
         belief: String,
@@ -78,10 +82,7 @@ pub enum StoreFinding {
 impl StoreFinding {
     /// Whether something is wrong; a trusted neighbour's rows, or a store that lags, are not.
     pub fn is_problem(&self) -> bool {
-        !matches!(
-            self,
-            Self::Foreign { .. } | Self::Behind { .. } | Self::NeverApplied { .. }
-        )
+        !matches!(self, Self::Foreign { .. } | Self::Behind { .. })
     }
 }
 
@@ -136,6 +137,8 @@ pub fn examine(
         session: left.at.log.session.to_string(),
         seq: left.at.seq,
     }));
+    let redacted = followed.redacted.into_iter();
+    findings.extend(redacted.map(|(session, seq)| StoreFinding::Redacted { session, seq }));
     compare_logs(store, &mut reference, keys, log, &mut findings)?;
     compare_rows(
         store,
@@ -170,8 +173,9 @@ fn compare_logs(
             .find(|found| found.signer == own && found.log == wanted.log)
             .map_or(0, |found| found.next);
         // A closed session may end in events that change no belief.
-        let has_more = has_changes_from(log, &wanted.log.session, found, wanted.next)?;
-        if found < wanted.next && has_more {
+        let is_behind =
+            found < wanted.next && has_changes_from(log, &wanted.log.session, found, wanted.next)?;
+        if is_behind {
             findings.push(StoreFinding::Behind {
                 session: wanted.log.session.to_string(),
                 next: found,
@@ -180,7 +184,7 @@ fn compare_logs(
         }
     }
     for found in ours {
-        if found.signer != own || found.log.project != *log.project() {
+        if found.signer != own || found.log.project != *log.project() || found.next == LOST {
             continue;
         }
         let dir = log.session(&found.log.session);
@@ -209,7 +213,11 @@ fn has_changes_from(
     let reader = Reader::open(&log.session(session))?;
     Ok(reader
         .map_while(Result::ok)
-        .any(|event| (from..until).contains(&event.seq) && event.kind.starts_with("belief.")))
+        .any(|event| (from..until).contains(&event.seq) && is_change(&event)))
+}
+
+fn is_change(event: &Event) -> bool {
+    EventType::parse(event.kind.as_bytes()).is_some_and(changes_beliefs)
 }
 
 /// Rows of a store in the order of ids, page by page.
@@ -289,7 +297,7 @@ fn compare_rows(
             }
             std::cmp::Ordering::Equal => {
                 if let (Some(row), Some(wanted)) = (found.advance()?, wanted.advance()?) {
-                    findings.extend(differing(&row, &wanted, keys));
+                    findings.extend(differing(&row, &wanted, keys, log));
                 }
             }
         }
@@ -307,6 +315,8 @@ fn unexpected(row: &StoredRow, keys: &Keyring, log: &ProjectLog) -> Option<Store
         // Other projects share the store, and so do other machines.
         Standing::Genuine if row.project != log.project().as_str() => None,
         Standing::Genuine if row.signer != keys.own_id().as_str() => None,
+        // What a running session has written may not be in the file yet.
+        Standing::Genuine if is_running(row, log) => None,
         Standing::Genuine => Some(StoreFinding::NotInLog {
             id: row.id.clone(),
             session: row.session.clone(),
@@ -315,7 +325,17 @@ fn unexpected(row: &StoredRow, keys: &Keyring, log: &ProjectLog) -> Option<Store
     }
 }
 
-fn differing(row: &StoredRow, wanted: &StoredRow, keys: &Keyring) -> Option<StoreFinding> {
+fn is_running(row: &StoredRow, log: &ProjectLog) -> bool {
+    let session = row.session.parse::<SessionId>();
+    session.is_ok_and(|session| is_live(&log.session(&session)).unwrap_or(false))
+}
+
+fn differing(
+    row: &StoredRow,
+    wanted: &StoredRow,
+    keys: &Keyring,
+    log: &ProjectLog,
+) -> Option<StoreFinding> {
     let id = row.id.clone();
     if keys.standing(row) == Standing::Foreign {
         let signer = row.signer.clone();
@@ -326,6 +346,13 @@ fn differing(row: &StoredRow, wanted: &StoredRow, keys: &Keyring) -> Option<Stor
     }
     // What another trusted machine changed since is in its log, not here.
     if row.signer != wanted.signer && row.revision > wanted.revision {
+        return None;
+    }
+    let changed_now = StoredRow {
+        session: row.changed_session.clone(),
+        ..row.clone()
+    };
+    if row.revision > wanted.revision && is_running(&changed_now, log) {
         return None;
     }
     let columns = row.differences(wanted);

@@ -7,15 +7,22 @@ use lodestar_core::event::EventType;
 use lodestar_core::name::SessionId;
 use lodestar_firewall::event::{FirewallEvent, LogName, LogPosition};
 use lodestar_firewall::fold::{FoldError, Rebuild, Waiting};
-use lodestar_firewall::row::keys::Keyring;
+use lodestar_firewall::row::StoredRow;
+use lodestar_firewall::row::keys::{Keyring, Standing};
 use lodestar_firewall::store::{Store, StoreError, Verdict, Writing};
-use lodestar_log::verify::{SessionState, VerifyOptions, verify_project, verify_session};
+use lodestar_log::verify::{SessionState, VerifyOptions, is_live, verify_project, verify_session};
 use lodestar_log::{
     Event, Ledger, LedgerState, Problem, ProblemKind, ProjectLog, ReadError, Reader, SessionDir,
     SessionFacts, Trust,
 };
 use serde_json::Value;
 use thiserror::Error;
+
+/// Rows that are held at a time.
+pub(crate) const PAGE: usize = 512;
+
+/// Stands for the end of a session that a rebuild left out: nobody waits for it any more.
+pub(crate) const LOST: u64 = i64::MAX as u64;
 
 /// A session that does not count, and why.
 #[derive(Debug, Clone, PartialEq, Eq, serde::Serialize)]
@@ -37,6 +44,9 @@ pub struct Followed {
     pub refused: Vec<Refused>,
     /// Changes that never had their turn: the belief had changed otherwise before.
     pub left: Vec<Waiting>,
+    /// Redacted events that adopted or changed beliefs, by session and number: what they brought is
+    /// not there, and what they superseded or set apart may stand again.
+    pub redacted: Vec<(String, u64)>,
 }
 
 /// How far the work is.
@@ -61,6 +71,27 @@ pub enum ReplayError {
     /// The ledger is not as its writer left it, so it cannot say which sessions count.
     #[error("the project's ledger does not verify, so no session counts: {0}")]
     Ledger(Problem),
+    /// What a session did to beliefs is not known any more: it may have set some apart.
+    #[error(
+        "session `{session}` stands in the ledger, but cannot be followed: {reason}; `lodestar store rebuild` makes the store without it, and says so"
+    )]
+    Lost {
+        /// Which.
+        session: SessionId,
+        /// Why.
+        reason: String,
+    },
+    /// A session is being written, and its store with it.
+    #[error(
+        "session `{session}` is being written; a store is made again when no session of the project is"
+    )]
+    Live {
+        /// Which.
+        session: SessionId,
+    },
+    /// Sessions were opened or closed while the logs were verified.
+    #[error("the project's ledger changed meanwhile; try again")]
+    Changed,
     /// A session changed while it was read.
     #[error("session `{session}` cannot be read any more: {problem}")]
     Session {
@@ -111,11 +142,13 @@ impl Counted {
 /// Whether the session was opened with a defence taken out: a probe's world, which says nothing about
 /// this one.
 fn is_probe_world(dir: &SessionDir) -> Result<bool, ReplayError> {
-    let first = Reader::open(dir)?.next_event();
-    let payload = first.ok().flatten().and_then(|event| event.inline().ok());
-    let off = payload
-        .flatten()
-        .and_then(|payload| payload.get("defences_off").cloned());
+    let first = Reader::open(dir)?.next_event().ok().flatten();
+    let payload = first.and_then(|event| event.whole(dir).ok()).flatten();
+    // A session whose opening cannot be read, or was redacted, does not say that it was none.
+    let Some(payload) = payload else {
+        return Ok(true);
+    };
+    let off = payload.get("defences_off");
     Ok(off.is_some_and(|off| !matches!(off, Value::Null | Value::Bool(false))))
 }
 
@@ -133,10 +166,7 @@ pub fn catch_up(
     if !log.ledger_path().exists() {
         return Ok(Followed::default());
     }
-    let (ledger, problems) = Ledger::read(log, trust, &BTreeSet::new())?;
-    if let Some(problem) = problems.into_iter().next() {
-        return Err(ReplayError::Ledger(problem));
-    }
+    let ledger = ledger(log, trust)?;
     let mut followed = Followed::default();
     let mut behind = Vec::new();
     let mut ahead = false;
@@ -154,8 +184,14 @@ pub fn catch_up(
             .get(session)
             .filter(|applied| applied.log.project == *log.project())
             .map_or(0, |applied| applied.next);
-        if counted.closed.is_some_and(|size| next >= size) || !counted.dir.dir().is_dir() {
+        if next == LOST || counted.closed.is_some_and(|size| next >= size) {
             continue;
+        }
+        if !counted.dir.dir().is_dir() {
+            return Err(ReplayError::Lost {
+                session: session.clone(),
+                reason: "its directory is gone".to_owned(),
+            });
         }
         let report = verify_session(&counted.dir, Some(facts), trust, &|_| ())?;
         ahead |= next > report.events && report.state != SessionState::Live;
@@ -165,10 +201,12 @@ pub fn catch_up(
                 reason: PROBE_WORLD.to_owned(),
             }),
             None => behind.push(counted),
-            Some(problem) => followed.refused.push(Refused {
-                session: session.to_string(),
-                reason: problem.to_string(),
-            }),
+            Some(problem) => {
+                return Err(ReplayError::Lost {
+                    session: session.clone(),
+                    reason: problem.to_string(),
+                });
+            }
         }
     }
     // A process died after the store kept an event and before its log was written: the log counts.
@@ -194,15 +232,84 @@ pub fn rebuild(
     progress: &mut dyn FnMut(StoreProgress<'_>),
 ) -> Result<Followed, ReplayError> {
     let (counted, refused) = verified(log, trust, progress)?;
+    let known = ledger(log, trust)?;
+    let signer = keys.own_id().as_str();
+    let neighbours = changed_by_neighbours(store, keys, log)?;
     let mut followed = Followed {
         refused,
         ..Followed::default()
     };
     transact(store, |tx| {
-        tx.forget(keys.own_id().as_str(), log.project().as_str())?;
-        lead(tx, keys, &counted, &mut followed, progress)
+        // With the store's lock held, nobody changes beliefs; a session may still have been opened.
+        let now = ledger(log, trust)?;
+        if now.size() != known.size() {
+            return Err(ReplayError::Changed);
+        }
+        for (session, _) in now.sessions() {
+            let dir = log.session(session);
+            if dir.dir().is_dir() && is_live(&dir)? {
+                let session = session.clone();
+                return Err(ReplayError::Live { session });
+            }
+        }
+        tx.forget(signer, log.project().as_str())?;
+        lead(tx, keys, &counted, &mut followed, progress)?;
+        for refused in &followed.refused {
+            if let Ok(session) = refused.session.parse::<SessionId>()
+                && now.session(&session).is_some()
+            {
+                let project = log.project().clone();
+                tx.advance(signer, &LogName { project, session }, LOST)?;
+            }
+        }
+        keep_newer(tx, &neighbours)
     })?;
     Ok(followed)
+}
+
+/// Rows of ours that another trusted installation changed last. Its logs are not here, so its word
+/// is all that there is.
+fn changed_by_neighbours(
+    store: &mut dyn Store,
+    keys: &Keyring,
+    log: &ProjectLog,
+) -> Result<Vec<StoredRow>, ReplayError> {
+    let mut found = Vec::new();
+    let mut after: Option<String> = None;
+    loop {
+        let page = store.scan(after.as_deref(), PAGE)?;
+        let Some(last) = page.last() else {
+            return Ok(found);
+        };
+        after = Some(last.id.clone());
+        found.extend(page.into_iter().filter(|row| {
+            row.project == log.project().as_str()
+                && row.signer != keys.own_id().as_str()
+                && keys.standing(row) == Standing::Genuine
+        }));
+    }
+}
+
+fn keep_newer(tx: &mut dyn Writing, rows: &[StoredRow]) -> Result<(), ReplayError> {
+    for row in rows {
+        let there = row.belief_id().map_err(FoldError::from)?;
+        if let Some(made) = tx.row(&there)?
+            && made.revision < row.revision
+        {
+            tx.remove(&[&row.id])?;
+            tx.insert(std::slice::from_ref(row))?;
+        }
+    }
+    Ok(())
+}
+
+/// The ledger, as it stands now.
+fn ledger(log: &ProjectLog, trust: &Trust) -> Result<Ledger, ReplayError> {
+    let (ledger, problems) = Ledger::read(log, trust, &BTreeSet::new())?;
+    match problems.into_iter().next() {
+        Some(problem) => Err(ReplayError::Ledger(problem)),
+        None => Ok(ledger),
+    }
 }
 
 /// The sessions of a project that count, and those that do not.
@@ -234,10 +341,7 @@ pub(crate) fn verified(
             _ => return Err(ReplayError::Ledger(problem)),
         }
     }
-    let (ledger, problems) = Ledger::read(log, trust, &BTreeSet::new())?;
-    if let Some(problem) = problems.into_iter().next() {
-        return Err(ReplayError::Ledger(problem));
-    }
+    let ledger = ledger(log, trust)?;
     let mut counted = Vec::new();
     for session in report.sessions {
         let dir = log.session(&session.session);
@@ -297,8 +401,13 @@ fn lead_one(
         if event.seq < next {
             continue;
         }
-        let Some(recorded) = firewall_event(&event, session)? else {
-            continue;
+        let recorded = match firewall_event(&event, session)? {
+            Recorded::Other => continue,
+            Recorded::Redacted => {
+                followed.redacted.push((log.session.to_string(), event.seq));
+                continue;
+            }
+            Recorded::Event(recorded) => recorded,
         };
         let at = LogPosition {
             log: log.clone(),
@@ -316,28 +425,39 @@ fn lead_one(
     Ok(())
 }
 
-/// The event, if the firewall wrote it and it was not redacted.
-fn firewall_event(event: &Event, session: &Counted) -> Result<Option<FirewallEvent>, ReplayError> {
-    let Some(kind) = EventType::parse(event.kind.as_bytes()) else {
-        return Ok(None);
-    };
-    let changes_beliefs = [
+/// What an event of a log is to a store.
+enum Recorded {
+    /// It changes no belief.
+    Other,
+    /// It did, and nobody can tell any more how.
+    Redacted,
+    Event(Box<FirewallEvent>),
+}
+
+/// Whether events of this type change beliefs.
+pub(crate) fn changes_beliefs(kind: EventType) -> bool {
+    [
         EventType::BELIEF_ADOPTED,
         EventType::BELIEF_MOVED,
         EventType::BELIEF_PROMOTED,
-    ];
-    if !changes_beliefs.contains(&kind) {
-        return Ok(None);
-    }
+    ]
+    .contains(&kind)
+}
+
+fn firewall_event(event: &Event, session: &Counted) -> Result<Recorded, ReplayError> {
+    let kind = EventType::parse(event.kind.as_bytes());
+    let Some(kind) = kind.filter(|kind| changes_beliefs(*kind)) else {
+        return Ok(Recorded::Other);
+    };
     let gone = |problem: String| session.gone(format!("#{}: {problem}", event.seq));
     let payload = event.whole(&session.dir).map_err(|e| gone(e.to_string()))?;
     let Some(payload) = payload else {
-        return Ok(None);
+        return Ok(Recorded::Redacted);
     };
     match FirewallEvent::read(kind, payload) {
-        Some(Ok(recorded)) => Ok(Some(recorded)),
+        Some(Ok(recorded)) => Ok(Recorded::Event(Box::new(recorded))),
         Some(Err(error)) => Err(gone(error.to_string())),
-        None => Ok(None),
+        None => Ok(Recorded::Other),
     }
 }
 

@@ -4,6 +4,7 @@
 //! arguments name, so that two reads of it can agree or differ.
 
 use lodestar_core::chain::{ContentBlock, Observation};
+use lodestar_core::digest::Hasher;
 use serde_json::{Value, json};
 
 use super::ToolCall;
@@ -12,13 +13,47 @@ use super::draft::ContentDraft;
 use super::inert::Statement;
 use super::subject::Reading;
 
-/// The content claims of a result, one per block and in order.
+/// Most blocks with a claim of their own; no tool that people use returns more. The rest share one,
+/// so that a claim never weighs more than the block it is about.
+pub(super) const MAX_BLOCKS: usize = 256;
+
+/// The content claims of a result, one per block and in order, and one for all that are too many.
 pub(super) fn content(call: &ToolCall<'_>, observation: &Observation) -> Vec<ContentDraft> {
     let reading = Reading::of(call);
     let blocks = observation.content.iter().enumerate();
-    blocks
+    let mut drafts: Vec<_> = blocks
+        .take(MAX_BLOCKS)
         .map(|(index, block)| one(&reading, index, block))
-        .collect()
+        .collect();
+    drafts.extend(rest(&reading, observation));
+    drafts
+}
+
+/// The blocks that have no claim of their own, by their number and one digest over all.
+fn rest(reading: &Reading, observation: &Observation) -> Option<ContentDraft> {
+    let rest = observation.content.get(MAX_BLOCKS..)?;
+    if rest.is_empty() {
+        return None;
+    }
+    let mut hasher = Hasher::new();
+    for block in rest {
+        hasher.update(block::content(block).digest.as_bytes());
+    }
+    let digest = hasher.finish();
+    let statement = Statement::new()
+        .subject(&reading.subject)
+        .say(", and ")
+        .number(rest.len() as u64)
+        .say(" more blocks of a result, ")
+        .digest(&digest);
+    let object = json!({"blocks": rest.len(), "digest": digest});
+    let relation = reading.relation("content", MAX_BLOCKS);
+    Some(ContentDraft::new(
+        reading.subject.clone(),
+        &relation,
+        object,
+        statement,
+    ))
 }
 
 fn one(reading: &Reading, index: usize, block: &ContentBlock) -> ContentDraft {

@@ -5,7 +5,7 @@ use lodestar_core::chain::{
     EvidenceItem, EvidenceQuality, EvidenceRelation, EvidenceSet, EvidenceSource,
 };
 use lodestar_core::id::{BeliefId, EvidenceId, EvidenceSetId, ObservationId};
-use lodestar_core::name::{CalibrationClass, IndependenceGroup};
+use lodestar_core::name::{CalibrationClass, IndependenceGroup, ProjectId};
 use lodestar_core::time::Timestamp;
 
 use super::link::{self, Following};
@@ -16,6 +16,10 @@ use crate::store::Writing;
 
 /// A claim that is to be weighed, with the evidence that it brings along itself.
 pub(super) struct Draft {
+    /// The id that the belief must have; chosen here where there is none.
+    pub(super) id: Option<BeliefId>,
+    /// The project whose log records it.
+    pub(super) project: ProjectId,
     pub(super) claim: Claim,
     pub(super) source: EvidenceSource,
     pub(super) quality: EvidenceQuality,
@@ -79,7 +83,7 @@ impl Firewall {
             ..
         } = self;
         let mut ids = Ids::new(surroundings.as_mut(), now);
-        transact(store.as_mut(), |tx| {
+        transact(store, |tx| {
             let adopted = weigh(tx, keys, &mut ids, observation, source, drafts, now)?;
             let event = FirewallEvent::Adopted(adopted);
             let at = enact(tx, keys, recorder, &event)?;
@@ -109,7 +113,9 @@ fn weigh(
         changes: Vec::new(),
         contradictions: Vec::new(),
     };
-    for draft in drafts {
+    for mut draft in drafts {
+        // A clock that was wrong elsewhere does not make anything newer than now.
+        draft.observed_at = draft.observed_at.min(now);
         let known = link::same_key(tx, keys, &draft)?;
         let own = EvidenceItem {
             id: ids.next(EvidenceId::from_parts),
@@ -120,7 +126,7 @@ fn weigh(
             freshness: draft.freshness,
         };
         let mut items = vec![own];
-        items.extend(link::linked(&known, &draft, ids));
+        items.extend(link::linked(&known, &draft, ids, now));
         let evidence = EvidenceSet {
             id: ids.next(EvidenceSetId::from_parts),
             claim: draft.claim.id,
@@ -128,7 +134,7 @@ fn weigh(
             assembled_at: now,
         };
         let belief = Belief::adopt(Adoption {
-            id: ids.next(BeliefId::from_parts),
+            id: draft.id.unwrap_or_else(|| ids.next(BeliefId::from_parts)),
             claim: &draft.claim,
             evidence: &evidence,
             confidence: Confidence::EXTRACTED,

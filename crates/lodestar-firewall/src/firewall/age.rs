@@ -2,6 +2,7 @@
 
 use lodestar_core::chain::Freshness;
 use lodestar_core::chain::transition::{AuthorityKind, Axis};
+use lodestar_core::name::ProjectId;
 use lodestar_core::time::Timestamp;
 
 use super::{Firewall, FirewallError, enact, only_genuine, transact};
@@ -14,28 +15,37 @@ use crate::store::Writing;
 /// Beliefs that grow old in one event: few enough for one line of the log.
 const BATCH: usize = 512;
 
+/// Rows that are looked at in one go. Whoever plants more than this in a store that is shared keeps
+/// the others from growing old; their age still counts in every context.
+const MAX_LOOKED_AT: usize = 1 << 16;
+
 impl Firewall {
-    /// Lets every belief grow old whose time has come, and says how many did.
-    pub fn age(&mut self, recorder: &mut dyn Recorder) -> Result<u64, FirewallError> {
+    /// Lets every belief of a project grow old whose time has come, and says how many did.
+    pub fn age(
+        &mut self,
+        project: &ProjectId,
+        recorder: &mut dyn Recorder,
+    ) -> Result<u64, FirewallError> {
         let now = self.now();
         let Self { store, keys, .. } = self;
         let mut aged = 0;
-        // Rows that are not genuine stay due for ever; they must not keep the others from their turn.
+        // Rows that are not genuine, or another project's, must not keep the others from their turn.
         let mut passed_over = 0;
         loop {
-            let (moved, left) = transact(store.as_mut(), |tx| {
-                let (changes, left) = due(tx, keys, now, BATCH + passed_over)?;
-                let moved = changes.len() as u64;
+            let limit = BATCH + passed_over;
+            let (moved, left) = transact(store, |tx| {
+                let (changes, left) = due(tx, keys, project, now, limit)?;
+                let moved = changes.len();
                 if moved > 0 {
                     let event = FirewallEvent::Moved(Moved { changes });
                     enact(tx, keys, recorder, &event)?;
                 }
                 Ok((moved, left))
             })?;
-            if moved == 0 {
+            aged += moved as u64;
+            if moved + left < limit || limit > MAX_LOOKED_AT {
                 return Ok(aged);
             }
-            aged += moved;
             passed_over = left;
         }
     }
@@ -44,12 +54,14 @@ impl Firewall {
 fn due(
     tx: &mut dyn Writing,
     keys: &Keyring,
+    project: &ProjectId,
     now: Timestamp,
     limit: usize,
 ) -> Result<(Vec<Change>, usize), FirewallError> {
     let rows = tx.due(now, limit)?;
     let all = rows.len();
-    let genuine = only_genuine(keys, rows)?;
+    let mut genuine = only_genuine(keys, rows)?;
+    genuine.retain(|belief| belief.adopted.log.project == *project);
     let left = all - genuine.len();
     let mut changes = Vec::with_capacity(genuine.len());
     for belief in genuine {

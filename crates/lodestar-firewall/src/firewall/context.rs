@@ -11,6 +11,7 @@ use lodestar_core::time::Timestamp;
 use serde::Serialize;
 use serde_json::Value;
 
+use super::intake::said;
 use super::{Firewall, FirewallError};
 use crate::row::keys::Standing;
 use crate::row::{BadRow, EXPIRED_AFTER, StoredRow};
@@ -22,6 +23,10 @@ pub const MAX_CONTEXT: usize = 1000;
 
 /// Most rumours that are named beside a belief that they speak against.
 const MAX_DISPUTES: usize = 3;
+
+/// How often a store is asked for more where rows that do not count stand in the way; each time for
+/// four times as many.
+const MAX_LOOKS: usize = 4;
 
 /// What may go into a planner's context: supported, normal and clean, for everyone and always. Age
 /// and sensitivity can be chosen, the rest cannot: what lies beyond is for audits, and audits are
@@ -100,8 +105,8 @@ pub struct Dispute {
 /// A row that was left out.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Left {
-    /// Which, as it stands in the store.
-    pub id: String,
+    /// Which; none if what stands in its place is no id. Nothing else of such a row is told here.
+    pub id: Option<BeliefId>,
     /// Why: edited, or of an installation that is not trusted here.
     pub standing: Standing,
 }
@@ -130,8 +135,35 @@ impl Firewall {
         limit: usize,
     ) -> Result<Context, FirewallError> {
         let now = self.now();
-        let query = query(policy, scope, text, limit, now);
-        let rows = self.store.context(&query)?;
+        let mut query = query(policy, scope, text, limit, now);
+        let wanted = query.limit;
+        let mut context = self.genuine_rows(&query, now)?;
+        // Rows that do not count must not crowd out those that do.
+        for _ in 0..MAX_LOOKS {
+            let found = context.beliefs.len() + context.left_out.len();
+            if context.left_out.is_empty() || context.beliefs.len() >= wanted || found < query.limit
+            {
+                break;
+            }
+            query.limit *= 4;
+            context = self.genuine_rows(&query, now)?;
+        }
+        context.beliefs.truncate(wanted);
+        let ids: Vec<_> = context.beliefs.iter().map(|belief| belief.id).collect();
+        let disputes = self.store.disputes(&ids, MAX_DISPUTES)?;
+        context.contradictions = disputes.into_iter().map(Dispute::from).collect();
+        let old = |belief: &&ContextBelief| belief.freshness != Freshness::Fresh;
+        context.uncertainties = context.beliefs.iter().filter(old).map(|b| b.id).collect();
+        Ok(context)
+    }
+
+    /// The rows that the store finds, sorted by what they are worth.
+    fn genuine_rows(
+        &mut self,
+        query: &ContextQuery,
+        now: Timestamp,
+    ) -> Result<Context, FirewallError> {
+        let rows = self.store.context(query)?;
         let mut context = Context {
             beliefs: Vec::with_capacity(rows.len()),
             contradictions: Vec::new(),
@@ -141,19 +173,14 @@ impl Firewall {
         for row in &rows {
             match self.keys.standing(row) {
                 // The columns are proven, so they can be asked again: an index may lie.
-                Standing::Genuine if suits(row, &query) => context.beliefs.push(shown(row)?),
+                Standing::Genuine if suits(row, query) => context.beliefs.push(shown(row, now)?),
                 Standing::Genuine => {}
                 standing => context.left_out.push(Left {
-                    id: row.id.clone(),
+                    id: row.belief_id().ok(),
                     standing,
                 }),
             }
         }
-        let ids: Vec<_> = context.beliefs.iter().map(|belief| belief.id).collect();
-        let disputes = self.store.disputes(&ids, MAX_DISPUTES)?;
-        context.contradictions = disputes.into_iter().map(Dispute::from).collect();
-        let old = |belief: &&ContextBelief| belief.freshness != Freshness::Fresh;
-        context.uncertainties = context.beliefs.iter().filter(old).map(|b| b.id).collect();
         Ok(context)
     }
 }
@@ -218,20 +245,34 @@ fn suits(row: &StoredRow, query: &ContextQuery) -> bool {
         && query.scopes.contains(&row.scope)
 }
 
-fn shown(row: &StoredRow) -> Result<ContextBelief, BadRow> {
+fn shown(row: &StoredRow, now: Timestamp) -> Result<ContextBelief, BadRow> {
     let object: Value = row.read_object()?;
+    let predicate = Predicate {
+        subject: row.subject.clone(),
+        relation: row.relation.clone(),
+        object,
+    };
+    // The clock may be ahead of the last session that let beliefs grow old.
+    let freshness = match row.axes()?.freshness {
+        Freshness::Fresh if row.due_at.is_some_and(|due| due <= now.unix_micros()) => {
+            Freshness::Stale
+        }
+        recorded => recorded,
+    };
+    // What was promoted is its predicate; the words around it are still somebody's.
+    let statement = if row.is_direct() {
+        row.statement.clone()
+    } else {
+        said(&predicate)
+    };
     Ok(ContextBelief {
         id: row.belief_id()?,
-        statement: row.statement.clone(),
-        predicate: Predicate {
-            subject: row.subject.clone(),
-            relation: row.relation.clone(),
-            object,
-        },
+        statement,
+        predicate,
         scope: row.read_scope()?,
         confidence: row.read_confidence()?,
         observed_at: row.read_observed_at()?,
-        freshness: row.axes()?.freshness,
+        freshness,
         session: row.session.clone(),
         seq: u64::try_from(row.seq).unwrap_or_default(),
         leaf: Digest::from_bytes(row.leaf),

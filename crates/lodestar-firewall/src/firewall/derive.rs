@@ -21,6 +21,9 @@ use crate::row::keys::Standing;
 /// Most sources of one derivation: a summary of more is a summary of summaries.
 const MAX_SOURCES: usize = 256;
 
+/// Most observations that a derived claim goes back to: they are carried along from claim to claim.
+const MAX_ORIGINS: usize = 1024;
+
 /// A claim that the agent derived.
 #[derive(Debug, Clone)]
 pub struct Derivation<'a> {
@@ -57,6 +60,24 @@ impl Firewall {
             )));
         }
         let sources = self.sources(derivation.sources)?;
+        if let Some(source) = sources
+            .iter()
+            .find(|source| !source.record.scope.contains(derivation.scope))
+        {
+            return Err(FirewallError::BadClaim(format!(
+                "what follows from a belief of `{}` does not hold in `{}`",
+                source.record.scope, derivation.scope
+            )));
+        }
+        let origins: usize = sources
+            .iter()
+            .map(|source| source.claim.lineage.origins.as_slice().len())
+            .sum();
+        if origins > MAX_ORIGINS {
+            return Err(FirewallError::BadClaim(format!(
+                "a claim goes back to at most {MAX_ORIGINS} observations, this one to {origins}"
+            )));
+        }
         let predicate = predicate(derivation.subject, derivation.relation, derivation.object)?;
         let lineage = lineage(observation, &sources);
         let quality = lineage.quality();
@@ -66,6 +87,8 @@ impl Firewall {
             .fold(observation.sensitivity, |a, b| a.stricter(b));
         let id = Ids::new(self.surroundings.as_mut(), now).next(ClaimId::from_parts);
         let draft = Draft {
+            id: None,
+            project: observation.project.clone(),
             claim: Claim {
                 id,
                 statement: said(&predicate),

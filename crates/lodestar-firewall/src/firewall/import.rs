@@ -65,6 +65,8 @@ fn draft(batch: &ImportBatch<'_>, memory: &ImportedMemory, id: ClaimId) -> Draft
         .say(" says ")
         .quote(text);
     Draft {
+        id: None,
+        project: observation.project.clone(),
         claim: Claim {
             id,
             statement: statement.into_string(),

@@ -1,5 +1,6 @@
 //! What comes in from tools, and what Lodestar measures itself.
 
+use lodestar_core::canonical;
 use lodestar_core::chain::{
     BeliefAuthority, Claim, EvidenceFreshness, EvidenceQuality, EvidenceSource, ExtractionMethod,
     Lineage, NonEmpty, Observation, ObservationTrust, Predicate,
@@ -68,6 +69,10 @@ pub(super) fn predicate(
             "a claim needs a subject and a relation".to_owned(),
         ));
     }
+    // One spelling of a value: 1.0 is 1, live and read back from a row.
+    let object = canonical::to_vec(&object)
+        .and_then(|bytes| canonical::parse(&bytes))
+        .unwrap_or(object);
     Ok(Predicate {
         subject: bounded(subject, MAX_SUBJECT),
         relation: bounded(relation, MAX_ATTRIBUTE),
@@ -151,6 +156,8 @@ impl Firewall {
         };
         let id = Ids::new(self.surroundings.as_mut(), now).next(ClaimId::from_parts);
         let draft = Draft {
+            id: None,
+            project: observation.project.clone(),
             claim: Claim {
                 id,
                 statement: said(&predicate),
@@ -191,6 +198,8 @@ fn of_tool(
     let freshness = draft.freshness();
     let class = draft.calibration_class().clone();
     Draft {
+        id: None,
+        project: observation.project.clone(),
         claim: draft.into_claim(id, scope.clone()),
         source: EvidenceSource::Observation(observation.id),
         quality,

@@ -7,7 +7,7 @@ use lodestar_core::chain::belief::gate;
 use lodestar_core::chain::transition::{AuthorityKind, Axis};
 use lodestar_core::chain::{
     Belief, Directness, EvidenceFreshness, EvidenceItem, EvidenceQuality, EvidenceRelation,
-    EvidenceSet, EvidenceSource, Freshness, Truth,
+    EvidenceSet, EvidenceSource, Freshness, Retrieval, Security, Truth,
 };
 use lodestar_core::id::EvidenceId;
 use lodestar_core::name::IndependenceGroup;
@@ -58,10 +58,16 @@ pub(super) fn same_key(
         MAX_LINKED
     };
     let settled = match &key {
-        Some(key) => only_genuine(keys, tx.settled(key, limit)?)?,
+        Some(key) => of_project(draft, only_genuine(keys, tx.settled(key, limit)?)?),
         None => Vec::new(),
     };
     Ok(Known { key, settled })
+}
+
+/// A project's log says what becomes of its own beliefs; those of others in the same store stay.
+fn of_project(draft: &Draft, mut found: Vec<StoredBelief>) -> Vec<StoredBelief> {
+    found.retain(|belief| belief.adopted.log.project == draft.project);
+    found
 }
 
 fn is_direct(quality: EvidenceQuality) -> bool {
@@ -78,8 +84,10 @@ fn is_observation(quality: EvidenceQuality) -> bool {
 
 /// Whether the draft takes the place of an older settled belief: it is a direct observation that is
 /// not older; or the same kind of word, a person's, said later.
-fn replaces(draft: &Draft, older: &StoredBelief) -> bool {
-    let not_older = draft.observed_at >= older.record.observed_at;
+///
+/// A belief from the future, which a wrong clock stamped, is no newer than what is seen now.
+fn replaces(draft: &Draft, older: &StoredBelief, now: Timestamp) -> bool {
+    let not_older = draft.observed_at >= older.record.observed_at.min(now);
     let said_again = draft.quality == EvidenceQuality::HumanAssertion
         && older.claim.lineage.quality() <= EvidenceQuality::HumanAssertion;
     not_older && (is_observation(draft.quality) || said_again)
@@ -101,6 +109,17 @@ fn lent(belief: &StoredBelief, relation: EvidenceRelation, id: EvidenceId) -> Op
     })
 }
 
+/// Whether a belief can speak for or against another: direct, supported, and neither set apart,
+/// blocked nor too old to use.
+pub(super) fn may_speak(belief: &StoredBelief) -> bool {
+    let axes = belief.record.axes;
+    is_direct(belief.claim.lineage.quality())
+        && axes.truth == Truth::Supported
+        && axes.security == Security::Clean
+        && axes.retrieval != Retrieval::Blocked
+        && axes.freshness != Freshness::Expired
+}
+
 fn independent(a: &StoredBelief, draft: &Draft) -> bool {
     let shared = |o: &lodestar_core::chain::Origin| draft.claim.lineage.goes_back_to(o.observation);
     !a.claim.lineage.origins.iter().any(shared)
@@ -111,23 +130,26 @@ fn independent(a: &StoredBelief, draft: &Draft) -> bool {
 ///
 /// What is read while a direct belief says the same stays a rumour: it would add nothing but its own
 /// words to what is believed. Only evidence that arrives later promotes.
-pub(super) fn linked(known: &Known, draft: &Draft, ids: &mut Ids<'_>) -> Vec<EvidenceItem> {
+pub(super) fn linked(
+    known: &Known,
+    draft: &Draft,
+    ids: &mut Ids<'_>,
+    now: Timestamp,
+) -> Vec<EvidenceItem> {
     known
         .settled
         .iter()
         .filter(|other| {
-            other.record.axes.truth == Truth::Supported
-                && is_direct(other.claim.lineage.quality())
-                && independent(other, draft)
-                && !replaces(draft, other)
+            may_speak(other) && independent(other, draft) && !replaces(draft, other, now)
         })
         .take(MAX_LINKED)
         .filter_map(|other| {
             let agrees = other.claim.predicate.object == draft.claim.predicate.object;
             let relation = match (agrees, is_direct(draft.quality)) {
+                // For readers: it may be superseded by the time that something speaks for a rumour.
+                (_, false) => EvidenceRelation::Contextualizes,
                 (true, true) => EvidenceRelation::Supports,
-                (true, false) => EvidenceRelation::Contextualizes,
-                (false, _) => EvidenceRelation::Contradicts,
+                (false, true) => EvidenceRelation::Contradicts,
             };
             lent(other, relation, ids.next(EvidenceId::from_parts))
         })
@@ -158,7 +180,7 @@ pub(super) fn follow(
     for older in &known.settled {
         let differs = older.claim.predicate.object != draft.claim.predicate.object;
         let older_is_direct = is_direct(older.claim.lineage.quality());
-        if supported && direct && replaces(draft, older) && (differs || older_is_direct) {
+        if supported && direct && replaces(draft, older, now) && (differs || older_is_direct) {
             following.changes.extend(superseded(older, draft, now));
         } else if differs && older.record.axes.truth == Truth::Supported {
             following.contradictions.push(Contradiction {
@@ -168,14 +190,15 @@ pub(super) fn follow(
         }
     }
     if supported && direct {
-        for rumour in only_genuine(keys, tx.unverified(key, MAX_RUMOURS)?)? {
+        let rumours = only_genuine(keys, tx.unverified(key, MAX_RUMOURS)?)?;
+        for rumour in of_project(draft, rumours) {
             if rumour.claim.predicate.object == draft.claim.predicate.object {
                 let group = &evidence.items[0].independence_group;
                 let item = supporting(draft, group, ids);
                 following
                     .changes
                     .extend(promoted(&rumour, draft, item, now));
-            } else {
+            } else if draft.claim.sensitivity <= rumour.claim.sensitivity {
                 following.contradictions.push(Contradiction {
                     belief: belief.id(),
                     against: rumour.record.id,
@@ -227,7 +250,8 @@ fn promoted(
     item: EvidenceItem,
     now: Timestamp,
 ) -> Option<Change> {
-    if !independent(rumour, draft) {
+    // Promoting what is less sensitive would tell what the direct evidence is.
+    if !independent(rumour, draft) || draft.claim.sensitivity > rumour.claim.sensitivity {
         return None;
     }
     let mut evidence = rumour.evidence.clone();

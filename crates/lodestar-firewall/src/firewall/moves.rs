@@ -1,10 +1,9 @@
 //! Moves by those who hold a seat, and promotion by an operator's rule.
 
 use lodestar_core::chain::transition::{AuthorityKind, State};
-use lodestar_core::chain::{Directness, Truth};
 use lodestar_core::id::BeliefId;
 
-use super::{Firewall, FirewallError, enact, genuine, transact};
+use super::{Firewall, FirewallError, enact, genuine, link, transact};
 use crate::authority::{self, Authority, PolicySeat};
 use crate::event::{
     Cause, Change, FirewallEvent, LogPosition, Moved, Promoted, PromotionGround, Recorder,
@@ -37,7 +36,7 @@ impl Firewall {
         let authority = authority::kind(seat);
         let now = self.now();
         let Self { store, keys, .. } = self;
-        transact(store.as_mut(), |tx| {
+        transact(store, |tx| {
             let found = genuine(tx, keys, belief)?;
             let (grounds, cause) = match finding {
                 Finding::Words(words) => (
@@ -87,7 +86,7 @@ impl Firewall {
         let now = self.now();
         rule.check(now)?;
         let Self { store, keys, .. } = self;
-        transact(store.as_mut(), |tx| {
+        transact(store, |tx| {
             let found = genuine(tx, keys, belief)?;
             rule.names(&found)?;
             let authority = AuthorityKind::Policy;
@@ -122,9 +121,7 @@ impl Firewall {
 
 /// Whether a direct belief that stands speaks against another.
 fn says_otherwise(direct: &StoredBelief, other: &StoredBelief) -> bool {
-    let quality = direct.claim.lineage.quality();
-    quality.directness() == Directness::Direct
-        && direct.record.axes.truth == Truth::Supported
+    link::may_speak(direct)
         && direct.record.scope == other.record.scope
         && direct.claim.predicate.same_key(&other.claim.predicate)
         && direct.claim.predicate.object != other.claim.predicate.object

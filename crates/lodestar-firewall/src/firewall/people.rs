@@ -10,13 +10,14 @@ use lodestar_core::chain::{
     EvidenceSource, ExtractionMethod, Lineage, NonEmpty, Observation, Truth,
 };
 use lodestar_core::digest::{Digest, sha256};
-use lodestar_core::id::{ClaimId, EvidenceId};
+use lodestar_core::id::{BeliefId, ClaimId, EvidenceId};
 use lodestar_core::name::ProjectId;
 use lodestar_core::statement::{Assertion, Envelope, Promotion, Verified};
+use lodestar_core::time::Timestamp;
 
 use super::adopt::{Draft, Ids, Outcome};
 use super::intake::{class, group, predicate};
-use super::{Firewall, FirewallError, OrderRefused, enact, genuine, transact};
+use super::{Firewall, FirewallError, MAX_WORD_AGE, OrderRefused, enact, genuine, transact};
 use crate::event::{
     Cause, Change, FirewallEvent, LogPosition, Promoted, PromotionGround, Recorder,
 };
@@ -45,6 +46,7 @@ impl Firewall {
     ) -> Result<(Change, LogPosition), FirewallError> {
         let now = self.now();
         let order: Verified<Promotion> = envelope.verify(self.keys.operators(), now)?;
+        is_of_today(order.issued().issued_at, now)?;
         let Self {
             store,
             keys,
@@ -53,7 +55,7 @@ impl Firewall {
         } = self;
         let mut ids = Ids::new(surroundings.as_mut(), now);
         let wanted = order.subject();
-        transact(store.as_mut(), |tx| {
+        transact(store, |tx| {
             let belief = genuine(tx, keys, wanted.belief)?;
             is_about(wanted, &belief, project)?;
             permit_all(&belief, &wanted.moves)?;
@@ -87,6 +89,12 @@ impl Firewall {
         let assertion: Verified<Assertion> = envelope.verify(self.keys.operators(), now)?;
         let said = assertion.subject();
         same_project(&said.project, project)?;
+        is_of_today(assertion.issued().issued_at, now)?;
+        // The statement's own digest is the belief's id, so that it comes in once, also after a rebuild.
+        let belief = belief_of(&assertion);
+        if self.store.row(&belief)?.is_some() {
+            return Err(OrderRefused::Used(belief).into());
+        }
         let quality = EvidenceQuality::HumanAssertion;
         let predicate = predicate(
             &said.predicate.subject,
@@ -95,6 +103,8 @@ impl Firewall {
         )?;
         let id = Ids::new(self.surroundings.as_mut(), now).next(ClaimId::from_parts);
         let draft = Draft {
+            id: Some(belief),
+            project: observation.project.clone(),
             claim: Claim {
                 id,
                 statement: bounded(&said.statement, MAX_STATEMENT),
@@ -117,6 +127,21 @@ impl Firewall {
     }
 }
 
+fn is_of_today(issued_at: Timestamp, now: Timestamp) -> Result<(), OrderRefused> {
+    match now.since(issued_at) {
+        Some(age) if age > MAX_WORD_AGE => Err(OrderRefused::TooOld { at: issued_at }),
+        _ => Ok(()),
+    }
+}
+
+fn belief_of(assertion: &Verified<Assertion>) -> BeliefId {
+    let millis = assertion.issued().issued_at.unix_micros() / 1000;
+    let digest = assertion.digest();
+    let mut random = [0; 10];
+    random.copy_from_slice(&digest.as_bytes()[..10]);
+    BeliefId::from_parts(u64::try_from(millis).unwrap_or_default(), random)
+}
+
 fn same_project(stated: &str, here: &ProjectId) -> Result<(), OrderRefused> {
     if stated == here.as_str() {
         return Ok(());
@@ -133,6 +158,7 @@ fn is_about(
     project: &ProjectId,
 ) -> Result<(), OrderRefused> {
     same_project(&order.project, project)?;
+    same_project(&order.project, &belief.adopted.log.project)?;
     let found = claim_digest(&belief.claim);
     if order.claim != found {
         return Err(OrderRefused::OtherClaim {

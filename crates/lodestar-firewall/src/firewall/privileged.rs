@@ -59,7 +59,7 @@ impl Firewall {
             found: rows.len() as u64,
         });
         let Self { store, keys, .. } = self;
-        let at = transact(store.as_mut(), |tx| enact(tx, keys, recorder, &event))?;
+        let at = transact(store, |tx| enact(tx, keys, recorder, &event))?;
         let rows = rows
             .into_iter()
             .map(|row| AuditRow {

@@ -4,8 +4,8 @@ use std::fmt::Display;
 use std::str::FromStr;
 
 use lodestar_core::chain::{
-    Axes, BeliefRecord, Claim, Confidence, EvidenceSet, Lineage, NonEmpty, Predicate, Retrieval,
-    Security, Truth,
+    Axes, BeliefRecord, Claim, Confidence, Directness, EvidenceQuality, EvidenceSet, Freshness,
+    Lineage, NonEmpty, Predicate, Retrieval, Security, Truth,
 };
 use lodestar_core::digest::{Digest, Hasher, sha256_parts};
 use lodestar_core::id::{BeliefId, ObservationId};
@@ -216,6 +216,13 @@ impl StoredRow {
         self.truth == Truth::Supported.as_str()
             && self.retrieval == Retrieval::Normal.as_str()
             && self.security == Security::Clean.as_str()
+            && self.freshness != Freshness::Expired.as_str()
+    }
+
+    /// Whether the claim goes back to nothing but direct evidence.
+    pub fn is_direct(&self) -> bool {
+        let quality = self.quality.parse::<EvidenceQuality>();
+        quality.is_ok_and(|quality| quality.directness() == Directness::Direct)
     }
 
     /// Whether truth was settled: supported or contradicted.
@@ -261,18 +268,27 @@ impl StoredRow {
             text(part);
         }
         for part in [&self.server, &self.tool] {
-            // A name is never empty, so the empty text stands for none.
             text(part.as_deref().unwrap_or_default());
         }
         let mut fixed = [0_u8; 8 * 10];
+        // Nothing and an empty text or a zero are different things.
+        let present = [
+            self.key.is_some(),
+            self.due_at.is_some(),
+            self.server.is_some(),
+            self.tool.is_some(),
+        ];
+        let present = present
+            .iter()
+            .fold(0, |bits, &is_there| bits << 1 | i64::from(is_there));
         let numbers = [
-            i64::from(self.key.is_some()),
+            present,
             self.key.unwrap_or_default(),
             self.confidence.to_bits() as i64,
             self.sensitivity,
             self.observed_at,
             self.adopted_at,
-            self.due_at.unwrap_or(-1),
+            self.due_at.unwrap_or_default(),
             self.revision,
             self.seq,
             self.changed_seq,

@@ -47,8 +47,7 @@ pub(super) const COLUMNS: [&str; 35] = [
 
 /// The condition of the default context, as [`crate::row::StoredRow::is_eligible`] has it. Partial
 /// indexes are used where query and index say the same words.
-pub(super) const ELIGIBLE: &str =
-    "truth = 'supported' AND retrieval = 'normal' AND security = 'clean'";
+pub(super) const ELIGIBLE: &str = "truth = 'supported' AND retrieval = 'normal' AND security = 'clean' AND freshness <> 'expired'";
 
 /// The columns, with something before each name and a comma between.
 pub(super) fn list(before: &str) -> String {
@@ -102,7 +101,7 @@ fn log_name(project: &str, session: &str) -> Result<LogName, StoreError> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use lodestar_core::chain::{Retrieval, Security, Truth};
+    use lodestar_core::chain::{Freshness, Retrieval, Security, Truth};
 
     #[test]
     fn the_condition_of_the_default_context_is_that_of_rows() {
@@ -110,10 +109,13 @@ mod tests {
             Truth::Supported.as_str(),
             Retrieval::Normal.as_str(),
             Security::Clean.as_str(),
+            Freshness::Expired.as_str(),
         ];
-        let [truth, retrieval, security] = words;
-        let said =
-            format!("truth = '{truth}' AND retrieval = '{retrieval}' AND security = '{security}'");
+        let [truth, retrieval, security, expired] = words;
+        let said = format!(
+            "truth = '{truth}' AND retrieval = '{retrieval}' AND security = '{security}' \
+             AND freshness <> '{expired}'"
+        );
         assert_eq!(ELIGIBLE, said);
     }
 }

@@ -394,8 +394,15 @@ impl Writing for MemoryStore {
             .cloned()
             .collect();
         let sessions: BTreeSet<_> = own.iter().map(|(_, log)| log.session.to_string()).collect();
+        let others: BTreeSet<_> = self
+            .logs
+            .keys()
+            .filter(|(by, log)| by != signer && log.project.as_str() == project)
+            .map(|(_, log)| log.session.to_string())
+            .collect();
         let is_own = |row: &StoredRow| {
-            row.project == project && (row.signer == signer || sessions.contains(&row.session))
+            let nobodys = row.signer == signer && !others.contains(&row.session);
+            row.project == project && (sessions.contains(&row.session) || nobodys)
         };
         let gone: Vec<_> = self
             .rows

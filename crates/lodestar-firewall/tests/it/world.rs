@@ -397,17 +397,7 @@ impl World {
 
 /// The belief of an outcome with this relation.
 pub(crate) fn about(outcome: &Outcome, relation: &str) -> BeliefId {
-    let claims = outcome.adopted.claims.iter();
-    let place = claims.position_of(|claim| claim.predicate.relation == relation);
-    outcome.beliefs()[place].id
-}
-
-trait PositionOf<T> {
-    fn position_of(self, wanted: impl Fn(&T) -> bool) -> usize;
-}
-
-impl<'a, T: 'a, I: Iterator<Item = &'a T>> PositionOf<T> for I {
-    fn position_of(mut self, wanted: impl Fn(&T) -> bool) -> usize {
-        self.position(|item| wanted(item)).expect("there is one")
-    }
+    let mut claims = outcome.adopted.claims.iter();
+    let place = claims.position(|claim| claim.predicate.relation == relation);
+    outcome.beliefs()[place.expect("there is one")].id
 }

@@ -2,13 +2,17 @@
 
 use std::fs;
 
+use lodestar_core::chain::{Security, Truth};
+use lodestar_firewall::extract::Extractors;
 use lodestar_firewall::store::{MemoryStore, Store as _};
+use lodestar_firewall::{ContextPolicy, Finding, Firewall};
+use lodestar_guard::{GuardError, Operator, OperatorSession, SystemSurroundings};
 use lodestar_log::{LogWriter, WriterOptions};
 use lodestar_replay::{ReplayError, StoreFinding, catch_up, rebuild};
 use rusqlite::Connection;
 use serde_json::json;
 
-use crate::world::{World, key, measure, read, rows};
+use crate::world::{World, key, measure, read, rows, scope};
 
 fn world_with_a_fact() -> World {
     let world = World::new();
@@ -46,6 +50,21 @@ fn an_edited_row_is_named_and_reaches_no_context() {
             .count();
         assert_eq!(named, edited, "{edit}: {:?}", report.findings);
         assert!(!report.is_sound());
+        let (mut firewall, _) = Firewall::open(
+            Box::new(world.store()),
+            world.keyring(),
+            Extractors::built_in(),
+            Box::new(SystemSurroundings::default()),
+        );
+        let policy = ContextPolicy::default();
+        let context = firewall.context(&policy, &scope(), None, 10).unwrap();
+        let shown = serde_json::to_string(&context.beliefs).unwrap();
+        assert!(
+            !shown.contains("POISON") && !shown.contains("all is well"),
+            "{edit}"
+        );
+        assert!(context.beliefs.len() + edited >= 2 || edited >= 2, "{edit}");
+        drop(firewall);
         world.rebuild_into(&mut world.store());
         assert!(world.examine().is_sound());
     }
@@ -176,6 +195,7 @@ fn a_session_with_defences_taken_out_is_refused() {
     let options = WriterOptions::new(key());
     let writer = LogWriter::create(&world.log, &name, &actor, &opening, &options).unwrap();
     writer.close(&actor, &json!({})).unwrap();
+    drop(writer);
     let followed = world.rebuild_into(&mut MemoryStore::new());
     assert_eq!(followed.refused.len(), 1);
     assert!(followed.refused[0].reason.contains("defences_off"));
@@ -187,4 +207,132 @@ fn a_session_with_defences_taken_out_is_refused() {
             .iter()
             .all(|log| log.log.session.as_str() != "probe")
     );
+}
+
+/// A fact in one session, and its quarantine in another.
+fn world_with_a_quarantine() -> (World, lodestar_core::name::SessionId) {
+    let world = World::new();
+    let mut session = world.open();
+    let fact = measure(&mut session, "a.md", "status", json!("kept"));
+    session.close("done").unwrap();
+    let mut session = world.open();
+    let name = session.id().clone();
+    let (firewall, seats, recorder) = session.parts();
+    let finding = Finding::Words("it is an attack");
+    let to = Security::Quarantined.into();
+    firewall
+        .shift(&seats.sentinel, fact, to, finding, recorder)
+        .unwrap();
+    session.close("done").unwrap();
+    (world, name)
+}
+
+fn lose_the_store(world: &World) {
+    for suffix in ["", "-wal", "-shm"] {
+        let _ = fs::remove_file(world.database().with_file_name(format!("state.db{suffix}")));
+    }
+}
+
+fn try_open(world: &World) -> Result<OperatorSession, GuardError> {
+    OperatorSession::open(Operator {
+        log: world.log.clone(),
+        key: key(),
+        trust: world.trust(),
+        keyring: world.keyring(),
+        store: Box::new(world.store()),
+        actor: "tester".parse().unwrap(),
+        purpose: "a test",
+    })
+}
+
+#[test]
+fn losing_a_session_and_the_store_does_not_lift_a_quarantine_in_silence() {
+    let spoil: [fn(&World, &lodestar_core::name::SessionId); 2] = [
+        |world, name| fs::remove_dir_all(world.log.session(name).dir()).unwrap(),
+        |world, name| {
+            let path = world.log.session(name).events_path();
+            let text = fs::read_to_string(&path).unwrap();
+            fs::write(&path, text.replace("an attack", "a mistake")).unwrap();
+        },
+    ];
+    for spoil in spoil {
+        let (world, name) = world_with_a_quarantine();
+        spoil(&world, &name);
+        // While the store is there, nothing is lost.
+        try_open(&world).unwrap().close("done").unwrap();
+        lose_the_store(&world);
+        let refused = try_open(&world).unwrap_err();
+        assert!(
+            matches!(&refused, GuardError::Replay(ReplayError::Lost { session, .. }) if *session == name),
+            "{refused}"
+        );
+        // A person may go on without it, and is told so.
+        let followed = world.rebuild_into(&mut world.store());
+        assert_eq!(followed.refused[0].session, name.to_string());
+        try_open(&world).unwrap().close("done").unwrap();
+        assert!(!world.examine().is_sound(), "the log is still damaged");
+    }
+}
+
+#[test]
+fn a_rebuild_waits_until_nobody_writes() {
+    let world = world_with_a_fact();
+    let session = world.open();
+    let mut store = world.store();
+    let refused = rebuild(
+        &mut store,
+        &world.keyring(),
+        &world.log,
+        &world.trust(),
+        &mut |_| (),
+    );
+    assert!(
+        matches!(&refused, Err(ReplayError::Live { session: live }) if live == session.id()),
+        "{refused:?}"
+    );
+    session.close("done").unwrap();
+    world.rebuild_into(&mut store);
+}
+
+#[test]
+fn a_neighbours_quarantine_survives_a_rebuild_here() {
+    let world = world_with_a_fact();
+    let fact = rows(&mut world.store())
+        .into_iter()
+        .find(|row| row.truth == Truth::Supported.as_str() && row.subject == "file:a.md")
+        .unwrap();
+    let neighbour = std::sync::Arc::new(lodestar_core::key::SecretKey::from_seed([2; 32]));
+    let elsewhere = World::new();
+    let keyring =
+        lodestar_firewall::row::keys::Keyring::new(neighbour.clone()).trusting([key().public()]);
+    let mut theirs = OperatorSession::open(Operator {
+        log: elsewhere.log.clone(),
+        key: neighbour.clone(),
+        trust: lodestar_log::Trust::only(neighbour.public()),
+        keyring,
+        store: Box::new(world.store()),
+        actor: "neighbour".parse().unwrap(),
+        purpose: "a test",
+    })
+    .unwrap();
+    let (firewall, seats, recorder) = theirs.parts();
+    let id = fact.belief_id().unwrap();
+    let to = Security::Quarantined.into();
+    let finding = Finding::Words("seen elsewhere");
+    firewall
+        .shift(&seats.sentinel, id, to, finding, recorder)
+        .unwrap();
+    theirs.close("done").unwrap();
+    let keyring = world.keyring().trusting([neighbour.public()]);
+    let mut store = world.store();
+    rebuild(
+        &mut store,
+        &keyring,
+        &world.log,
+        &world.trust(),
+        &mut |_| (),
+    )
+    .unwrap();
+    let row = store.row(&id).unwrap().unwrap();
+    assert_eq!(row.security, Security::Quarantined.as_str());
 }

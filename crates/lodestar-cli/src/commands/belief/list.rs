@@ -136,11 +136,11 @@ fn print_context(context: &Context, scope: &Scope, out: &mut Out) -> Result<(), 
         )?;
     }
     for Left { id, standing } in &context.left_out {
+        let id = id.map_or_else(|| "a row without an id".to_owned(), |id| id.to_string());
         writeln!(
             out,
-            "{} {}, {}; see `lodestar store status`",
+            "{} {id}, {}; see `lodestar store status`",
             paint.bad("left out:"),
-            inert::line(id, 60),
             text::standing(*standing)
         )?;
     }

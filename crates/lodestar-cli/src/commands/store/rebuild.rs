@@ -57,6 +57,7 @@ pub(crate) fn run(args: &BeliefsArgs, app: &mut App) -> Result<Exit, Failure> {
             "rows": rows,
             "refused": followed.refused,
             "left": left.collect::<Vec<_>>(),
+            "redacted": followed.redacted,
         }))?;
     } else {
         print(&store.describe(), rows, &followed, &mut app.out)?;
@@ -86,6 +87,14 @@ fn print(store: &str, rows: u64, followed: &Followed, out: &mut Out) -> Result<(
             left.at.log.session,
             left.at.seq,
             left.change.belief
+        )?;
+    }
+    for (session, seq) in &followed.redacted {
+        writeln!(
+            out,
+            "{} {}#{seq} was redacted: what it superseded or set apart may stand again",
+            paint.warn("!"),
+            inert::line(session, 128)
         )?;
     }
     for refused in &followed.refused {

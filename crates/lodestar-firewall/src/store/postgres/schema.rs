@@ -49,6 +49,10 @@ pub(super) fn prepare(client: &mut Client, schema: &str) -> Result<(), StoreErro
 
 /// Waits until no other writer of this store is at work; until the transaction ends, none comes.
 pub(super) fn lock(transaction: &mut Transaction<'_>, schema: &str) -> Result<(), StoreError> {
+    // One writer that hangs must not stop all others for ever.
+    transaction
+        .batch_execute("SET LOCAL lock_timeout = '30s'")
+        .map_err(failed)?;
     transaction
         .execute(
             "SELECT pg_advisory_xact_lock($1, hashtext($2))",
@@ -129,7 +133,7 @@ CREATE TABLE beliefs (
 CREATE INDEX beliefs_by_key ON beliefs (key, phase, n) WHERE key IS NOT NULL;
 CREATE INDEX beliefs_by_due ON beliefs (due_at, n) WHERE due_at IS NOT NULL;
 CREATE INDEX beliefs_by_scope ON beliefs (scope, n)
-    WHERE truth = 'supported' AND retrieval = 'normal' AND security = 'clean';
+    WHERE truth = 'supported' AND retrieval = 'normal' AND security = 'clean' AND freshness <> 'expired';
 CREATE INDEX beliefs_by_words ON beliefs USING gin (words) WHERE words IS NOT NULL;
 CREATE TABLE history (
     belief text COLLATE "C" NOT NULL,

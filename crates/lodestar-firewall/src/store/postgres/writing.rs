@@ -167,8 +167,10 @@ impl Writing for Writer<'_, '_> {
     }
 
     fn forget(&mut self, signer: &str, project: &str) -> Result<(), StoreError> {
-        let text = "WITH gone AS (DELETE FROM beliefs WHERE project = $2 AND (signer = $1
-                 OR session IN (SELECT session FROM logs WHERE signer = $1 AND project = $2))
+        let text = "WITH gone AS (DELETE FROM beliefs WHERE project = $2 AND (
+                 session IN (SELECT session FROM logs WHERE signer = $1 AND project = $2)
+                 OR (signer = $1 AND session NOT IN
+                     (SELECT session FROM logs WHERE signer <> $1 AND project = $2)))
                  RETURNING id),
              changes AS (DELETE FROM history WHERE belief IN (SELECT id FROM gone)),
              pairs AS (DELETE FROM contradictions WHERE belief IN (SELECT id FROM gone)

@@ -115,8 +115,12 @@ impl Writing for Writer<'_> {
         let Some((n, before)) = self.before(row)? else {
             return Err(StoreError::not_before(&row.id));
         };
-        self.execute(&self.statements.update, &rows::values(row)[..])
+        let changed = self
+            .execute(&self.statements.update, &rows::values(row)[..])
             .map_err(failed)?;
+        if changed != 1 {
+            return Err(StoreError::not_before(&row.id));
+        }
         let after = Indexed::of(row);
         if before != after {
             if before.is_some() {
@@ -210,8 +214,9 @@ impl Writing for Writer<'_> {
             .and_then(|()| {
                 self.execute(
                     "INSERT INTO temp.gone SELECT id, n FROM beliefs WHERE project = ?2 AND
-                     (signer = ?1 OR session IN
-                         (SELECT session FROM logs WHERE signer = ?1 AND project = ?2))",
+                     (session IN (SELECT session FROM logs WHERE signer = ?1 AND project = ?2)
+                      OR (signer = ?1 AND session NOT IN
+                         (SELECT session FROM logs WHERE signer <> ?1 AND project = ?2)))",
                     own,
                 )?;
                 self.execute("DELETE FROM logs WHERE signer = ?1 AND project = ?2", own)?;

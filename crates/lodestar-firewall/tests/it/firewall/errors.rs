@@ -21,9 +21,10 @@ fn a_row() -> StoredRow {
 
 #[test]
 fn a_column_that_cannot_be_read_is_named() {
+    type Spoil = fn(&mut StoredRow);
     let whole = a_row();
     assert!(whole.open().is_ok());
-    let spoil: [(&str, fn(&mut StoredRow)); 17] = [
+    let spoil: [(&str, Spoil); 17] = [
         ("id", |row| row.id = "blf_nonsense".to_owned()),
         ("scope", |row| row.scope = "planet:mars".to_owned()),
         ("object", |row| row.object = "{".to_owned()),

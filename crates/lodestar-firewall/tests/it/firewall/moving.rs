@@ -134,6 +134,7 @@ fn rule(world: &World, subject: &str) -> PromotionRule {
         server: ServerIdentity::new("files").unwrap(),
         tool: ToolName::new("read_file").unwrap(),
         subject: subject.to_owned(),
+        issued_at: world.weather.now_is(),
         expires_at: world.weather.now_is().checked_add(30 * DAY).unwrap(),
         lifts_retrieval: false,
     }
@@ -178,7 +179,8 @@ fn a_rule_that_is_too_wide_too_long_over_or_about_something_else_promotes_nothin
     let id = about(&read, "status");
     let good = rule(&world, "file:docs/*");
     let now = world.weather.now_is();
-    let cases: Vec<(PromotionRule, fn(&RuleRefused) -> bool)> = vec![
+    type IsExpected = fn(&RuleRefused) -> bool;
+    let cases: Vec<(PromotionRule, IsExpected)> = vec![
         (rule(&world, "*"), |r| {
             matches!(r, RuleRefused::OpenPattern { .. })
         }),
@@ -244,9 +246,21 @@ fn a_rule_that_is_too_wide_too_long_over_or_about_something_else_promotes_nothin
 fn beliefs_grow_stale_and_expire_by_the_clock_and_stay_supported() {
     let mut world = World::new();
     let measured = world.measure("fs", "a.md", "size", json!(1));
-    assert_eq!(world.firewall.age(&mut world.tape).unwrap(), 0);
+    assert_eq!(
+        world
+            .firewall
+            .age(&crate::world::project(), &mut world.tape)
+            .unwrap(),
+        0
+    );
     world.weather.pass(8 * DAY);
-    assert_eq!(world.firewall.age(&mut world.tape).unwrap(), 1);
+    assert_eq!(
+        world
+            .firewall
+            .age(&crate::world::project(), &mut world.tape)
+            .unwrap(),
+        1
+    );
     let axes = world.axes(measured.id);
     assert_eq!(
         (axes.freshness, axes.truth),
@@ -256,13 +270,31 @@ fn beliefs_grow_stale_and_expire_by_the_clock_and_stay_supported() {
     assert_eq!(context.uncertainties, [measured.id]);
     // A clock that goes backwards makes nothing young.
     world.weather.set_back(20 * DAY);
-    assert_eq!(world.firewall.age(&mut world.tape).unwrap(), 0);
+    assert_eq!(
+        world
+            .firewall
+            .age(&crate::world::project(), &mut world.tape)
+            .unwrap(),
+        0
+    );
     assert_eq!(world.axes(measured.id).freshness, Freshness::Stale);
     world.weather.pass(45 * DAY);
-    assert_eq!(world.firewall.age(&mut world.tape).unwrap(), 1);
+    assert_eq!(
+        world
+            .firewall
+            .age(&crate::world::project(), &mut world.tape)
+            .unwrap(),
+        1
+    );
     assert_eq!(world.axes(measured.id).freshness, Freshness::Expired);
     assert!(world.context(None).beliefs.is_empty());
-    assert_eq!(world.firewall.age(&mut world.tape).unwrap(), 0);
+    assert_eq!(
+        world
+            .firewall
+            .age(&crate::world::project(), &mut world.tape)
+            .unwrap(),
+        0
+    );
 }
 
 #[test]
@@ -272,7 +304,13 @@ fn a_thousand_beliefs_that_are_due_at_once_all_grow_old() {
         world.measure("fs", &format!("{i}.md"), "size", json!(i));
     }
     world.weather.pass(40 * DAY);
-    assert_eq!(world.firewall.age(&mut world.tape).unwrap(), 1100);
+    assert_eq!(
+        world
+            .firewall
+            .age(&crate::world::project(), &mut world.tape)
+            .unwrap(),
+        1100
+    );
     assert!(world.context(None).beliefs.is_empty());
 }
 

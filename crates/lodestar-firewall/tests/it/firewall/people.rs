@@ -200,3 +200,37 @@ fn an_assertion_is_no_promotion_and_the_other_way_round() {
         .assert(&project, &envelope, &observation, &mut world.tape);
     assert!(refused.is_err());
 }
+
+#[test]
+fn an_assertion_is_taken_in_once_and_only_on_its_day() {
+    let mut world = World::new();
+    let project = crate::world::project();
+    let envelope = world.sign(
+        world.assertion("file:a.md", "owner", json!("eve")),
+        &world.operator,
+    );
+    let assert = |world: &mut World| {
+        let observation = world.observation("operator/assert", "");
+        let World { firewall, tape, .. } = world;
+        firewall.assert(&project, &envelope, &observation, tape)
+    };
+    let id = assert(&mut world).unwrap().beliefs()[0].id;
+    let order = world.order(
+        id,
+        vec![AxisMove::new(Truth::Supported, Truth::Contradicted).unwrap()],
+    );
+    let order = world.sign(order, &world.operator);
+    world.follow(&order).unwrap();
+    let refused = assert(&mut world).unwrap_err();
+    assert!(
+        matches!(refused, FirewallError::Order(OrderRefused::Used(used)) if used == id),
+        "{refused}"
+    );
+    assert_eq!(world.truth(id), Truth::Contradicted);
+    world.weather.pass(2 * crate::world::DAY);
+    let refused = assert(&mut world).unwrap_err();
+    assert!(
+        matches!(refused, FirewallError::Order(OrderRefused::TooOld { .. })),
+        "{refused}"
+    );
+}

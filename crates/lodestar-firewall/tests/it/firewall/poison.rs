@@ -85,11 +85,35 @@ fn a_newer_direct_observation_from_another_tool_supersedes() {
 #[test]
 fn an_older_observation_that_arrives_late_supersedes_nothing() {
     let mut world = World::new();
+    let before = world.weather.now_is();
+    world.weather.pass(std::time::Duration::from_secs(60));
     let newer = world.measure("fs", "notes.md", "status", json!("dirty"));
-    world.weather.set_back(std::time::Duration::from_secs(60));
-    let late = world.measure("git", "notes.md", "status", json!("clean"));
+    let mut observation = world.observation("git", "");
+    observation.captured_at = before;
+    let measurement = lodestar_firewall::Measurement {
+        observation: &observation,
+        scope: &crate::world::scope(),
+        subject: "file:notes.md",
+        relation: "status",
+        object: json!("clean"),
+    };
+    let seat = &world.seats.measuring;
+    let late = world
+        .firewall
+        .measure(seat, measurement, &mut world.tape)
+        .unwrap();
     assert_eq!(world.truth(newer.id), Truth::Supported);
-    assert_eq!(world.truth(late.id), Truth::Unverified);
+    assert_eq!(world.truth(late.beliefs()[0].id), Truth::Unverified);
+}
+
+#[test]
+fn after_a_clock_was_set_back_what_is_measured_now_counts() {
+    let mut world = World::new();
+    let early = world.measure("fs", "notes.md", "status", json!("before"));
+    world.weather.set_back(crate::world::DAY);
+    let now = world.measure("fs", "notes.md", "status", json!("now"));
+    assert_eq!(world.truth(now.id), Truth::Supported);
+    assert_eq!(world.truth(early.id), Truth::Superseded);
 }
 
 #[test]
@@ -141,4 +165,67 @@ fn direct_evidence_promotes_the_rumour_that_said_the_same_and_no_other() {
     for id in [right, measured.id] {
         assert_eq!(world.truth(id), Truth::Superseded);
     }
+}
+
+#[test]
+fn an_observation_from_the_future_is_replaced_by_what_is_seen_now() {
+    let mut world = World::new();
+    let mut observation = world.observation("fs", "");
+    observation.captured_at = observation
+        .captured_at
+        .checked_add(3650 * crate::world::DAY)
+        .unwrap();
+    let measurement = lodestar_firewall::Measurement {
+        observation: &observation,
+        scope: &crate::world::scope(),
+        subject: "file:notes.md",
+        relation: "status",
+        object: json!("from the future"),
+    };
+    let seat = &world.seats.measuring;
+    let early = world
+        .firewall
+        .measure(seat, measurement, &mut world.tape)
+        .unwrap();
+    let early = early.beliefs()[0].id;
+    world.weather.pass(std::time::Duration::from_secs(1));
+    let now = world.measure("fs", "notes.md", "status", json!("now"));
+    assert_eq!(world.truth(now.id), Truth::Supported);
+    assert_eq!(world.truth(early), Truth::Superseded);
+}
+
+#[test]
+fn a_secret_measurement_promotes_no_guess_that_others_may_read() {
+    let mut world = World::new();
+    let guess = world.read("notes.md", "pin = 2222");
+    let mut observation = world.observation("fs", "");
+    observation.sensitivity = lodestar_core::sensitivity::Sensitivity::Secret;
+    let measurement = lodestar_firewall::Measurement {
+        observation: &observation,
+        scope: &crate::world::scope(),
+        subject: "file:notes.md",
+        relation: "pin",
+        object: json!("2222"),
+    };
+    let seat = &world.seats.measuring;
+    world
+        .firewall
+        .measure(seat, measurement, &mut world.tape)
+        .unwrap();
+    assert_eq!(world.truth(about(&guess, "pin")), Truth::Unverified);
+}
+
+#[test]
+fn what_was_set_apart_speaks_for_and_against_nothing() {
+    let mut world = World::new();
+    let bad = world.measure("fs", "notes.md", "status", json!("wrong"));
+    let seat = &world.seats.sentinel;
+    let to = lodestar_core::chain::Security::Quarantined.into();
+    let finding = lodestar_firewall::Finding::Words("tampered with");
+    world
+        .firewall
+        .shift(seat, bad.id, to, finding, &mut world.tape)
+        .unwrap();
+    let assertion = world.assertion("file:notes.md", "status", json!("right"));
+    assert_eq!(world.assert(assertion).axes.truth, Truth::Supported);
 }

@@ -146,3 +146,19 @@ fn the_world_is_what_the_context_says_of_each_thing() {
     assert!(!believed.value("file:a.md", "mode").unwrap().disputed);
     assert_eq!(believed.value("file:b.md", "size"), None);
 }
+
+#[test]
+fn a_promoted_rumour_is_shown_by_its_predicate_alone() {
+    let mut world = World::new();
+    let read = world.read("a.md", "size = 1");
+    world.measure("fs", "a.md", "size", json!("1"));
+    let id = crate::world::about(&read, "size");
+    let context = world.context(None);
+    let shown = context
+        .beliefs
+        .iter()
+        .find(|belief| belief.id == id)
+        .unwrap();
+    assert_eq!(shown.statement, "`file:a.md`: `size` is `\"1\"`");
+    assert_ne!(world.belief(id).claim.statement, shown.statement);
+}

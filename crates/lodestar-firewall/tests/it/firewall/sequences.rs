@@ -121,6 +121,7 @@ fn step(world: &mut World, dice: &mut Dice, known: &mut Vec<BeliefId>) {
                 server: ServerIdentity::new("files").unwrap(),
                 tool: ToolName::new("read_file").unwrap(),
                 subject: "file:0*".to_owned(),
+                issued_at: world.weather.now_is(),
                 expires_at: world.weather.now_is().checked_add(DAY).unwrap(),
                 lifts_retrieval: dice.roll(2) == 0,
             };
@@ -140,7 +141,10 @@ fn step(world: &mut World, dice: &mut Dice, known: &mut Vec<BeliefId>) {
                     .weather
                     .pass(u32::try_from(dice.roll(10)).unwrap() * DAY);
             }
-            world.firewall.age(&mut world.tape).unwrap();
+            world
+                .firewall
+                .age(&crate::world::project(), &mut world.tape)
+                .unwrap();
         }
     }
 }
@@ -152,7 +156,15 @@ fn check(world: &mut World, known: &[BeliefId]) -> u64 {
         .events
         .iter()
         .filter_map(|(event, _)| match event {
-            FirewallEvent::Promoted(promoted) => Some(promoted.change.belief),
+            // Only what a person or a rule moved there, not what they moved otherwise.
+            FirewallEvent::Promoted(promoted) => promoted
+                .change
+                .moves
+                .iter()
+                .any(|step| {
+                    step.to() == Truth::Supported.into() || step.to() == Retrieval::Normal.into()
+                })
+                .then_some(promoted.change.belief),
             _ => None,
         })
         .collect();

@@ -91,7 +91,10 @@ fn rows_follow_from_the_events_whatever_order_the_sessions_come_in() {
         let note = world.read("note.md", "owner = ann");
         world.promote(about(&note, "owner")).unwrap();
         world.weather.pass(3 * DAY);
-        world.firewall.age(&mut world.tape).unwrap();
+        world
+            .firewall
+            .age(&crate::world::project(), &mut world.tape)
+            .unwrap();
         let _ = world.derive(&[about(&read, "status")], "file:x", "y", json!(number));
         tapes.push(world.tape);
     }
@@ -271,4 +274,44 @@ fn keys_are_not_shown_where_a_ring_is_printed() {
         !shown.contains("07, 7") && !shown.contains("0707"),
         "{shown}"
     );
+}
+
+#[test]
+fn a_document_that_a_rule_promoted_does_not_take_the_place_of_a_measurement() {
+    let mut world = World::new();
+    let measured = world.measure("fs", "a.md", "status", json!("open"));
+    world.weather.pass(DAY);
+    let read = world.read("a.md", "status = EVIL");
+    let planted = about(&read, "status");
+    world.promote(planted).unwrap();
+    let window = Window {
+        beliefs: vec![(0, measured.id), (1, planted)],
+        until: 3,
+        ..Window::default()
+    };
+    let log = world.tape.log.clone();
+    let reflected = propose(&mut world.firewall, &log, &window).unwrap();
+    assert_eq!(reflected.proposals, []);
+}
+
+#[test]
+fn rows_of_others_do_not_crowd_out_ours() {
+    let dir = tempfile::tempdir().unwrap();
+    let weather = World::new().weather;
+    let mut ours = World::with_keys(sqlite(&dir), "o", weather.clone(), key(1), vec![]);
+    let fact = ours.measure("fs", "a.md", "size", json!(1));
+    let mut theirs = World::with_keys(sqlite(&dir), "t", weather, key(2), vec![]);
+    for number in 0..120 {
+        theirs.measure("fs", &format!("{number}.md"), "size", json!(number));
+    }
+    let policy = lodestar_firewall::ContextPolicy::default();
+    let context = ours
+        .firewall
+        .context(&policy, &crate::world::scope(), None, 10)
+        .unwrap();
+    let found: Vec<_> = context.beliefs.iter().map(|belief| belief.id).collect();
+    assert_eq!(found, [fact.id]);
+    ours.weather.pass(8 * DAY);
+    let project = crate::world::project();
+    assert_eq!(ours.firewall.age(&project, &mut ours.tape).unwrap(), 1);
 }

@@ -169,7 +169,7 @@ pub(super) fn every_state_but_one_stays_out(store: &mut dyn Store) {
         }
     }
     insert(store, &all);
-    assert_eq!((all.len(), wanted.len()), (240, 3), "one per freshness");
+    assert_eq!((all.len(), wanted.len()), (240, 2), "fresh and stale");
     assert_eq!(found(store, &[]), wanted);
     assert_eq!(found(store, &["statement"]), wanted);
 }
