@@ -289,7 +289,6 @@ impl Beliefs {
         let done = work(&mut session);
         let reason = if done.is_ok() { "done" } else { "not done" };
         let closed = session.close(reason);
-        self.follow_to_the_end();
         let done = done?;
         closed?;
         Ok(done)
@@ -305,15 +304,6 @@ impl Beliefs {
                     inert::line(&refused.reason, 300)
                 ));
             }
-        }
-    }
-
-    /// Lets the store follow the session that was just closed. What keeps it from that keeps nothing
-    /// of what was done, and the next command says it.
-    fn follow_to_the_end(&self) {
-        if let Ok(mut store) = self.store() {
-            let keys = self.keyring();
-            let _ = lodestar_replay::catch_up(store.as_mut(), &keys, &self.log, &self.trust);
         }
     }
 }

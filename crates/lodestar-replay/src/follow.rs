@@ -184,7 +184,14 @@ pub fn catch_up(
             .get(session)
             .filter(|applied| applied.log.project == *log.project())
             .map_or(0, |applied| applied.next);
-        if next == LOST || counted.closed.is_some_and(|size| next >= size) {
+        if next == LOST {
+            followed.refused.push(Refused {
+                session: session.to_string(),
+                reason: "it is damaged or gone, and the store was made without it".to_owned(),
+            });
+            continue;
+        }
+        if counted.closed.is_some_and(|size| next >= size) {
             continue;
         }
         if !counted.dir.dir().is_dir() {
