@@ -336,3 +336,83 @@ fn a_neighbours_quarantine_survives_a_rebuild_here() {
     let row = store.row(&id).unwrap().unwrap();
     assert_eq!(row.security, Security::Quarantined.as_str());
 }
+
+fn has(world: &World, wanted: impl Fn(&StoreFinding) -> bool) -> bool {
+    world.examine().findings.iter().any(wanted)
+}
+
+#[test]
+fn a_store_that_lags_or_runs_ahead_is_named() {
+    let world = world_with_a_fact();
+    let old = fs::read(world.database()).unwrap();
+    let mut session = world.open();
+    measure(&mut session, "b.md", "status", json!("new"));
+    session.close("done").unwrap();
+    fs::write(world.database(), old).unwrap();
+    assert!(has(&world, |f| matches!(f, StoreFinding::Behind { .. })));
+    assert!(has(&world, |f| matches!(f, StoreFinding::Missing { .. })));
+    catch_up(
+        &mut world.store(),
+        &world.keyring(),
+        &world.log,
+        &world.trust(),
+    )
+    .unwrap();
+    assert!(world.examine().findings.is_empty());
+    let database = Connection::open(world.database()).unwrap();
+    database.execute("UPDATE logs SET next = 1000", []).unwrap();
+    assert!(has(&world, |f| matches!(
+        f,
+        StoreFinding::Ahead { next: 1000, .. }
+    )));
+}
+
+#[test]
+fn a_genuine_row_that_no_log_here_has_is_named() {
+    let world = world_with_a_fact();
+    let elsewhere = world_with_a_fact();
+    let database = Connection::open(world.database()).unwrap();
+    let columns = "id, key, scope, subject, relation, object, statement, claim, evidence, authority, \
+                   confidence, class, sensitivity, quality, truth, retrieval, security, freshness, \
+                   observed_at, adopted_at, due_at, server, tool, revision, project, session, seq, leaf, \
+                   changed_project, changed_session, changed_seq, changed_leaf, signer, signature, seal";
+    let from = elsewhere.database().display().to_string();
+    let batch = format!(
+        "ATTACH '{from}' AS other; INSERT INTO beliefs ({columns}) SELECT {columns} FROM other.beliefs;"
+    );
+    database.execute_batch(&batch).unwrap();
+    assert!(has(&world, |f| matches!(f, StoreFinding::NotInLog { .. })));
+    assert!(!world.examine().is_sound());
+}
+
+#[test]
+fn a_redacted_change_is_named_since_what_it_set_apart_may_stand_again() {
+    let (world, name) = world_with_a_quarantine();
+    let operator = lodestar_core::key::SecretKey::from_seed([9; 32]);
+    let trust = lodestar_log::Trust {
+        operators: vec![operator.public()],
+        ..world.trust()
+    };
+    let mut events = lodestar_log::Reader::open(&world.log.session(&name)).unwrap();
+    let moved = events
+        .find_map(|event| event.ok().filter(|event| event.kind == "belief.moved@1"))
+        .unwrap();
+    lodestar_log::redact(
+        &world.log,
+        &name,
+        &[moved.seq].into(),
+        "a name stood in it",
+        &operator,
+        &trust,
+        &WriterOptions::new(key()),
+    )
+    .unwrap();
+    let mut store = world.store();
+    let keyring = world.keyring();
+    let followed = rebuild(&mut store, &keyring, &world.log, &trust, &mut |_| ()).unwrap();
+    assert_eq!(followed.redacted, [(name.to_string(), moved.seq)]);
+    let report =
+        lodestar_replay::examine(&mut store, &keyring, &world.log, &trust, &mut |_| ()).unwrap();
+    let is_named = |f: &StoreFinding| matches!(f, StoreFinding::Redacted { .. });
+    assert!(report.findings.iter().any(is_named) && !report.is_sound());
+}

@@ -1,10 +1,14 @@
 //! What can go wrong beneath the rules, and how it is told.
 
+use lodestar_core::chain::Truth;
+use lodestar_core::chain::transition::{AuthorityKind, AxisMove};
+use lodestar_core::digest::sha256;
 use lodestar_firewall::FirewallError;
-use lodestar_firewall::fold::FoldError;
+use lodestar_firewall::event::{Cause, Change, FirewallEvent, LogPosition, Moved};
+use lodestar_firewall::fold::{self, FoldError};
 use lodestar_firewall::row::StoredRow;
 use lodestar_firewall::row::keys::{Keyring, Standing};
-use lodestar_firewall::store::{SqliteStore, Store, StoreError};
+use lodestar_firewall::store::{MemoryStore, SqliteStore, Store, StoreError, Verdict};
 use serde_json::json;
 
 use crate::world::{World, key};
@@ -134,6 +138,11 @@ fn an_event_that_is_recorded_and_cannot_be_followed_is_named() {
         1,
         "the log has it, so nothing is lost"
     );
+    // Going on would say that the log was followed up to there.
+    let observation = two.observation("read_file", "text");
+    let stopped = two.take_in("files", &observation, &json!({"path": "b.md"}));
+    assert!(matches!(stopped, Err(FirewallError::Stopped)));
+    assert_eq!(two.tape.events.len(), 1);
 }
 
 #[test]
@@ -154,4 +163,54 @@ fn a_row_that_is_not_genuine_is_not_moved_and_not_derived_from() {
         .derive(&[fact.id], "file:b", "x", json!(1))
         .unwrap_err();
     assert!(matches!(refused, FirewallError::NotGenuine(_)));
+}
+
+#[test]
+fn an_event_that_moves_a_belief_where_such_an_event_cannot_is_not_applied() {
+    let mut world = World::new();
+    let read = world.read("a.md", "status = done");
+    let id = crate::world::about(&read, "status");
+    let change = |authority, cause| Change {
+        belief: id,
+        revision: 1,
+        moves: vec![AxisMove::new(Truth::Unverified, Truth::Supported).unwrap()],
+        authority,
+        cause,
+        at: world.weather.now_is(),
+        evidence: Vec::new(),
+    };
+    let forged = [
+        change(AuthorityKind::User, Cause::Clock),
+        change(AuthorityKind::User, Cause::Statement(sha256(b"none"))),
+        change(
+            AuthorityKind::AutoObservation,
+            Cause::Finding("I say so".to_owned()),
+        ),
+        change(AuthorityKind::Policy, Cause::Rule("rule".parse().unwrap())),
+        change(AuthorityKind::System, Cause::Clock),
+    ];
+    let keys = Keyring::new(key(1));
+    let (adopted, at) = world.tape.events[0].clone();
+    for change in forged {
+        let mut store = MemoryStore::new();
+        let event = FirewallEvent::Moved(Moved {
+            changes: vec![change.clone()],
+        });
+        let later = LogPosition {
+            seq: at.seq + 1,
+            ..at.clone()
+        };
+        let mut refused = None;
+        store
+            .write(&mut |tx| {
+                fold::apply(tx, &keys, &adopted, &at).unwrap();
+                refused = fold::apply(tx, &keys, &event, &later).err();
+                Ok(Verdict::Rollback)
+            })
+            .unwrap();
+        assert!(
+            matches!(refused, Some(FoldError::BadEvent { .. })),
+            "{change:?}"
+        );
+    }
 }
