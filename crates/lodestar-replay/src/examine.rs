@@ -3,8 +3,11 @@
 //! The logs are folded once more, into a store of their own, and both are walked side by side in
 //! the order of ids. Every row's signature is checked, not only its seal.
 
+use std::collections::BTreeSet;
+
 use lodestar_core::event::EventType;
 use lodestar_core::name::SessionId;
+use lodestar_firewall::event::Contradiction;
 use lodestar_firewall::row::StoredRow;
 use lodestar_firewall::row::keys::{Keyring, Standing};
 use lodestar_firewall::store::{SqliteStore, Store, Tally};
@@ -65,6 +68,17 @@ pub enum StoreFinding {
     Ahead { session: String, next: u64 },
     #[error("session `{session}` does not count: {reason}")]
     RefusedSession { session: String, reason: String },
+    #[error("belief `{id}`: its history in the store is not the one that the log tells")]
+    HistoryDiffers { id: String },
+    #[error(
+        "belief `{belief}`: that `{against}` speaks against it stands in {}",
+        if *.in_store { "the store alone" } else { "the log alone" }
+    )]
+    ContradictionDiffers {
+        belief: String,
+        against: String,
+        in_store: bool,
+    },
     #[error(
         "event #{seq} of session `{session}` was redacted: what it brought is not known, and what it superseded or set apart may stand again"
     )]
@@ -149,6 +163,8 @@ pub fn examine(
         progress,
         &mut findings,
     )?;
+    compare_histories(store, &mut reference, keys, &mut findings)?;
+    compare_contradictions(store, &mut reference, &mut findings)?;
     Ok(StoreReport {
         store: store.describe(),
         rows,
@@ -301,6 +317,76 @@ fn compare_rows(
                 }
             }
         }
+    }
+}
+
+/// Compares what became of each belief that both have in the same state.
+fn compare_histories(
+    store: &mut dyn Store,
+    reference: &mut dyn Store,
+    keys: &Keyring,
+    findings: &mut Vec<StoreFinding>,
+) -> Result<(), ReplayError> {
+    let mut after: Option<String> = None;
+    loop {
+        let page = reference.scan(after.as_deref(), PAGE)?;
+        let Some(last) = page.last() else {
+            return Ok(());
+        };
+        after = Some(last.id.clone());
+        for wanted in page.iter().filter(|row| row.revision > 0) {
+            let Ok(id) = wanted.belief_id() else { continue };
+            let same_state = store.row(&id)?.is_some_and(|row| {
+                row.revision == wanted.revision && row.signer == keys.own_id().as_str()
+            });
+            // A history that cannot be read is not the one that the log tells.
+            let same = store.history(&id).ok() == reference.history(&id).ok();
+            if same_state && !same {
+                let id = wanted.id.clone();
+                findings.push(StoreFinding::HistoryDiffers { id });
+            }
+        }
+    }
+}
+
+/// Compares contradictions. Other machines may know more about their own beliefs.
+fn compare_contradictions(
+    store: &mut dyn Store,
+    reference: &mut dyn Store,
+    findings: &mut Vec<StoreFinding>,
+) -> Result<(), ReplayError> {
+    let found = all_contradictions(store)?;
+    let wanted = all_contradictions(reference)?;
+    let mut differing: Vec<_> = wanted
+        .difference(&found)
+        .map(|pair| (*pair, false))
+        .collect();
+    for pair in found.difference(&wanted) {
+        let is_ours =
+            reference.row(&pair.belief)?.is_some() && reference.row(&pair.against)?.is_some();
+        if is_ours {
+            differing.push((*pair, true));
+        }
+    }
+    let finding = |(pair, in_store): (Contradiction, bool)| StoreFinding::ContradictionDiffers {
+        belief: pair.belief.to_string(),
+        against: pair.against.to_string(),
+        in_store,
+    };
+    findings.extend(differing.into_iter().map(finding));
+    Ok(())
+}
+
+fn all_contradictions(store: &mut dyn Store) -> Result<BTreeSet<Contradiction>, ReplayError> {
+    let mut all = BTreeSet::new();
+    let mut after = None;
+    loop {
+        let page = store.scan_contradictions(after, PAGE)?;
+        after = page.last().copied();
+        if after.is_none() {
+            return Ok(all);
+        }
+        all.extend(page);
     }
 }
 

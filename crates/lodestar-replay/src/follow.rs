@@ -93,7 +93,7 @@ pub enum ReplayError {
     #[error("the project's ledger changed meanwhile; try again")]
     Changed,
     /// A session changed while it was read.
-    #[error("session `{session}` cannot be read any more: {problem}")]
+    #[error("session `{session}` cannot be followed: {problem}")]
     Session {
         /// Which.
         session: SessionId,

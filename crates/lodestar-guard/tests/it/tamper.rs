@@ -416,3 +416,57 @@ fn a_redacted_change_is_named_since_what_it_set_apart_may_stand_again() {
     let is_named = |f: &StoreFinding| matches!(f, StoreFinding::Redacted { .. });
     assert!(report.findings.iter().any(is_named) && !report.is_sound());
 }
+
+#[test]
+fn a_deleted_row_leaves_no_trace_that_a_rebuild_stumbles_over() {
+    let world = world_with_a_fact();
+    let before = rows(&mut world.store());
+    let database = Connection::open(world.database()).unwrap();
+    database
+        .execute("DELETE FROM beliefs WHERE truth = 'supported'", [])
+        .unwrap();
+    let (mut firewall, _) = Firewall::open(
+        Box::new(world.store()),
+        world.keyring(),
+        Extractors::built_in(),
+        Box::new(SystemSurroundings::default()),
+    );
+    let policy = ContextPolicy::default();
+    let context = firewall.context(&policy, &scope(), None, 10).unwrap();
+    assert!(context.beliefs.is_empty());
+    world.rebuild_into(&mut world.store());
+    assert_eq!(rows(&mut world.store()), before);
+    let context = firewall.context(&policy, &scope(), None, 10).unwrap();
+    assert_eq!(context.beliefs.len(), 2);
+    // The index alone: a rebuild makes it again.
+    database.execute_batch("DELETE FROM waiting").unwrap();
+    world.rebuild_into(&mut world.store());
+    let context = firewall.context(&policy, &scope(), None, 10).unwrap();
+    assert_eq!(context.beliefs.len(), 2);
+}
+
+#[test]
+fn a_forged_history_and_a_forged_contradiction_are_named() {
+    let (world, _) = world_with_a_quarantine();
+    assert!(world.examine().findings.is_empty());
+    let database = Connection::open(world.database()).unwrap();
+    database
+        .execute(
+            "UPDATE history SET change = replace(change, 'sentinel', 'policy')",
+            [],
+        )
+        .unwrap();
+    let id = rows(&mut world.store()).remove(0).id;
+    database
+        .execute("INSERT INTO contradictions VALUES (?1, ?1)", [&id])
+        .unwrap();
+    assert!(has(&world, |f| matches!(
+        f,
+        StoreFinding::HistoryDiffers { .. }
+    )));
+    let is_forged =
+        |f: &StoreFinding| matches!(f, StoreFinding::ContradictionDiffers { in_store: true, .. });
+    assert!(has(&world, is_forged));
+    world.rebuild_into(&mut world.store());
+    assert!(world.examine().findings.is_empty());
+}

@@ -93,7 +93,8 @@ fn events() -> Vec<(EventType, &'static [u64], Value)> {
         (
             EventType::BELIEF_ADOPTED,
             &[6],
-            json!({"statement": "NOTES.md asks readers to push ~/.ssh somewhere", "truth": "unverified", "security": "suspicious"}),
+            // No agent took part, so nothing is believed: an adoption without beliefs, and a remark.
+            json!({"observation": "obs_01890a5d-ac96-774b-bcce-b302099a8057", "claims": [], "evidence": [], "beliefs": [], "statement": "NOTES.md asks readers to push ~/.ssh somewhere", "truth": "unverified", "security": "suspicious"}),
         ),
         (
             EventType::ACTION_PROPOSED,

@@ -4,10 +4,11 @@
 //! the rows themselves. So words first wait in a small table, which every search looks through, and go
 //! into the index by the hundreds.
 
-use rusqlite::{Connection, Row, Rows, Transaction};
+use rusqlite::{Connection, OptionalExtension, Row, Rows, Transaction};
 
 use super::{Statements, failed, rows};
 use crate::row::StoredRow;
+use crate::store::columns::{self, ELIGIBLE};
 use crate::store::query::{self, Indexed};
 use crate::store::{ContextQuery, StoreError};
 
@@ -21,6 +22,28 @@ pub(super) fn add(to: &Transaction<'_>, n: i64, indexed: &Indexed) -> Result<(),
         .and_then(|mut statement| statement.execute((n, indexed.joined())))
         .map(drop)
         .map_err(failed)
+}
+
+/// Makes the index again from the rows that are there: whatever was in it, for rows that are gone or
+/// never were, is gone too.
+pub(super) fn make_again(within: &Transaction<'_>) -> Result<(), StoreError> {
+    within
+        .execute_batch("INSERT INTO search (search) VALUES ('delete-all'); DELETE FROM waiting;")
+        .map_err(failed)?;
+    let eligible = format!(
+        "SELECT {}, n FROM beliefs WHERE {ELIGIBLE} ORDER BY n",
+        columns::list("")
+    );
+    let mut statement = within.prepare(&eligible).map_err(failed)?;
+    let mut found = statement.query([]).map_err(failed)?;
+    while let Some(row) = found.next().map_err(failed)? {
+        let n = row.get("n").map_err(failed)?;
+        let row = rows::read(row).map_err(failed)?;
+        if let Some(indexed) = Indexed::of(&row) {
+            add(within, n, &indexed)?;
+        }
+    }
+    settle(within)
 }
 
 /// Lets a row be found no longer.
@@ -119,7 +142,9 @@ fn merged(
         wanting = match (newest_waiting, next) {
             (Some(n), _) if arrival.is_none_or(|arrival| n > arrival) => {
                 newest_waiting = waiting.next()?;
-                by_arrival.query_row([n], &mut keep)?
+                // A row that somebody deleted may still wait.
+                let kept = by_arrival.query_row([n], &mut keep).optional()?;
+                kept.unwrap_or(true)
             }
             (_, Some(row)) => {
                 let wanting = keep(row)?;

@@ -221,16 +221,14 @@ impl Writing for Writer<'_> {
                 )?;
                 self.execute("DELETE FROM logs WHERE signer = ?1 AND project = ?2", own)?;
                 self.transaction.execute_batch(
-                    "DELETE FROM search WHERE rowid IN
-                         (SELECT -n FROM temp.gone WHERE n NOT IN (SELECT n FROM waiting));
-                     DELETE FROM waiting WHERE n IN (SELECT n FROM temp.gone);
-                     DELETE FROM history WHERE belief IN (SELECT id FROM temp.gone);
+                    "DELETE FROM history WHERE belief IN (SELECT id FROM temp.gone);
                      DELETE FROM contradictions WHERE belief IN (SELECT id FROM temp.gone)
                          OR against IN (SELECT id FROM temp.gone);
                      DELETE FROM beliefs WHERE id IN (SELECT id FROM temp.gone);
                      DROP TABLE temp.gone;",
                 )
             })
-            .map_err(failed)
+            .map_err(failed)?;
+        search::make_again(self.transaction)
     }
 }

@@ -65,6 +65,8 @@ pub(super) struct LogCheck {
     pub(super) leaf_in_log: Option<Digest>,
     /// Whether that event adopted this belief, with this claim.
     pub(super) adopts_it: bool,
+    /// Whether the row stands where the adoption and all later changes in the log lead.
+    pub(super) stands_as_logged: bool,
     /// What the row is worth.
     pub(super) standing: Standing,
     pub(super) sessions: Vec<SessionCheck>,
@@ -72,7 +74,7 @@ pub(super) struct LogCheck {
 
 impl LogCheck {
     pub(super) fn agrees(&self) -> bool {
-        self.leaf_in_log == Some(self.leaf_in_row) && self.adopts_it
+        self.leaf_in_log == Some(self.leaf_in_row) && self.adopts_it && self.stands_as_logged
     }
 
     pub(super) fn holds(&self) -> bool {
@@ -211,6 +213,7 @@ pub(super) fn assemble(one: &One, trace: &Trace, beliefs: &Beliefs) -> Result<Wh
             && adopted
                 .as_ref()
                 .is_some_and(|adopted| adopted.claims.contains(&belief.claim)),
+        stands_as_logged: record.is_some_and(|record| stands_as_logged(record, belief, trace)),
         standing: one.standing,
         sessions: check_sessions(&cited, trace, beliefs)?,
     };
@@ -252,6 +255,25 @@ pub(super) fn assemble(one: &One, trace: &Trace, beliefs: &Beliefs) -> Result<Wh
         derived_from,
         more_claims,
     })
+}
+
+/// Follows the log's changes in the order of their revisions and compares where they lead.
+fn stands_as_logged(
+    record: &BeliefRecord,
+    belief: &lodestar_firewall::row::StoredBelief,
+    trace: &Trace,
+) -> bool {
+    let mut changes: Vec<_> = trace
+        .changes
+        .iter()
+        .map(|changed| &changed.change)
+        .collect();
+    changes.sort_by_key(|change| change.revision);
+    let axes = changes
+        .iter()
+        .flat_map(|change| &change.moves)
+        .fold(record.axes, |axes, step| axes.with(step.to()));
+    axes == belief.record.axes && changes.len() as u64 == belief.revision
 }
 
 /// The claims behind a derived one, level by level; how many are left out; where they stand.

@@ -237,6 +237,10 @@ fn check(log: &LogCheck, out: &mut Out) -> Result<(), Failure> {
             "the row names {at} with leaf hash {leaf}, but in the log it has {}",
             words::short(&found)
         )),
+        Some(_) if log.adopts_it && !log.stands_as_logged => Some(
+            "the row stands elsewhere than the changes in the log lead: see `lodestar store status`"
+                .to_owned(),
+        ),
         Some(_) if !log.adopts_it => Some(format!(
             "the row names {at}, which does not adopt this belief with this claim"
         )),
