@@ -8,7 +8,7 @@ mod columns;
 mod guard;
 mod memory;
 mod postgres;
-mod query;
+pub(crate) mod query;
 mod sqlite;
 
 pub use memory::MemoryStore;

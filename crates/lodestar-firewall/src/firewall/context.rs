@@ -15,6 +15,7 @@ use super::intake::said;
 use super::{Firewall, FirewallError};
 use crate::row::keys::Standing;
 use crate::row::{BadRow, EXPIRED_AFTER, StoredRow};
+use crate::store::query::suits;
 use crate::store::{ContextQuery, Disputes};
 use crate::text::{self, MAX_QUERY_WORDS};
 
@@ -236,13 +237,6 @@ pub fn around(scope: &Scope) -> Vec<String> {
         })
         .map(|outer| outer.to_string())
         .collect()
-}
-
-fn suits(row: &StoredRow, query: &ContextQuery) -> bool {
-    row.is_eligible()
-        && row.observed_at >= query.not_before.unix_micros()
-        && row.sensitivity <= query.ceiling as i64
-        && query.scopes.contains(&row.scope)
 }
 
 fn shown(row: &StoredRow, now: Timestamp) -> Result<ContextBelief, BadRow> {

@@ -14,7 +14,7 @@ use crate::text;
 const SCOPE_MARK: char = '§';
 
 /// Whether the default context may have the row, by everything but words.
-pub(super) fn suits(row: &StoredRow, query: &ContextQuery) -> bool {
+pub(crate) fn suits(row: &StoredRow, query: &ContextQuery) -> bool {
     row.is_eligible()
         && row.observed_at >= query.not_before.unix_micros()
         && row.sensitivity <= query.ceiling as i64

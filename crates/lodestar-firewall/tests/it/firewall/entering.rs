@@ -106,3 +106,16 @@ fn huge_and_hostile_text_is_taken_in_and_bounded() {
         assert!(!claim.statement.contains('\u{202e}'));
     }
 }
+
+#[test]
+fn a_result_of_very_many_blocks_gives_a_bounded_number_of_claims() {
+    let mut world = World::new();
+    let mut observation = world.observation("read_file", "");
+    observation.content = vec![observation.content[0].clone(); 60_000];
+    let outcome = world
+        .take_in("files", &observation, &json!({"path": "a.md"}))
+        .unwrap();
+    assert!(outcome.beliefs().len() < 300, "{}", outcome.beliefs().len());
+    let size = serde_json::to_vec(&outcome.adopted).unwrap().len();
+    assert!(size < 1 << 20, "{size} bytes");
+}
