@@ -93,6 +93,24 @@ words! {
     }
 }
 
+words! {
+    /// What an argument is to its tool: which of its values name a place, a person or a secret.
+    pub enum ArgumentRole: "argument role" {
+        /// A file or folder.
+        Path = "path",
+        /// A word of a command, or a list of them.
+        Argv = "argv",
+        /// Where something goes: an address, a host, a URL, a remote.
+        Destination = "destination",
+        /// Whose it is or in whose name: a person, an account.
+        Identity = "identity",
+        /// What is written, sent or said; never judged for what it mentions.
+        Payload = "payload",
+        /// Anything else.
+        Other = "other",
+    }
+}
+
 /// What an action may reach.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]

@@ -157,37 +157,85 @@ impl Verdict {
 }
 
 words! {
-    /// What the operator's Cedar policies say about one action, asked twice: may it `run`, and if
-    /// not, may one `ask` for it.
-    pub enum CedarAnswer: "cedar answer" {
-        /// `run` is permitted, and no forbid matched it.
-        RunPermitted = "run_permitted",
-        /// `run` is not permitted; `ask` is, and no forbid matched it.
-        AskPermitted = "ask_permitted",
-        /// Neither is permitted, and at least one forbid matched.
-        Forbidden = "forbidden",
-        /// Neither is permitted, because no policy matched at all.
-        NothingMatched = "nothing_matched",
+    /// How grave what an arbiter saw is.
+    #[derive(PartialOrd, Ord)]
+    pub enum Severity: "severity" {
+        /// Worth knowing.
+        Info = "info",
+        /// A human should look first.
+        Warning = "warning",
+        /// It must not happen.
+        Critical = "critical",
+    }
+}
+
+impl Severity {
+    /// The laxest verdict that still stands after this was seen.
+    pub const fn at_least(self) -> Verdict {
+        match self {
+            Self::Info => Verdict::Allow,
+            Self::Warning => Verdict::Hold,
+            Self::Critical => Verdict::Deny,
+        }
+    }
+}
+
+words! {
+    /// What the policies say to one of the two questions: may it `run`, may one `ask` for it.
+    pub enum Say: "policy answer" {
+        /// A permit matched, and no forbid.
+        Permit = "permit",
+        /// A forbid matched, whatever else did.
+        Forbid = "forbid",
+        /// Nothing matched.
+        Silent = "silent",
+    }
+}
+
+/// What the operator's Cedar policies say about one action: the answers to both questions.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct CedarAnswer {
+    /// May it run unasked?
+    pub run: Say,
+    /// May one ask for it?
+    pub ask: Say,
+}
+
+impl CedarAnswer {
+    /// Every answer there is.
+    pub fn all() -> impl Iterator<Item = Self> {
+        let both = |&run| Say::ALL.iter().map(move |&ask| Self { run, ask });
+        Say::ALL.iter().flat_map(both)
+    }
+
+    /// Whether a forbid matched either question.
+    pub fn is_forbidden(self) -> bool {
+        self.run == Say::Forbid || self.ask == Say::Forbid
     }
 }
 
 /// What the ladder makes of the policies' answer, before any arbiter.
 ///
-/// | rung | run permitted | ask permitted | forbidden | nothing matched |
-/// |---|---|---|---|---|
-/// | L0 to L3 | allow | hold | deny | deny |
-/// | L4 | hold | hold | deny | hold |
-/// | L5 | deny | deny | deny | deny |
+/// | rung | run permitted | else ask permitted | else |
+/// |---|---|---|---|
+/// | L0 to L3 | allow | hold | deny |
+/// | L4 | hold, but deny if a forbid matched either question | the same | the same |
+/// | L5 | deny | deny | deny |
 ///
 /// L4 holds even when nothing matched: silence at L4 asks a human, who would otherwise never see
-/// what the agent tried. It does not allow on any answer.
+/// what the agent tried. It does not allow on any answer. A forbid of `run` alone means, below L4,
+/// that one has to ask; at L4 one has to ask anyway, so there it can only mean no.
 pub fn floor(rung: Rung, answer: CedarAnswer) -> Verdict {
-    match (rung, answer) {
-        (Rung::L5, _) | (_, CedarAnswer::Forbidden) => Verdict::Deny,
-        (Rung::L4, _) => Verdict::Hold,
-        (_, CedarAnswer::RunPermitted) => Verdict::Allow,
-        (_, CedarAnswer::AskPermitted) => Verdict::Hold,
-        (_, CedarAnswer::NothingMatched) => Verdict::Deny,
+    match rung {
+        Rung::L5 => Verdict::Deny,
+        Rung::L4 if answer.is_forbidden() => Verdict::Deny,
+        Rung::L4 => Verdict::Hold,
+        Rung::L0 | Rung::L1 | Rung::L2 | Rung::L3 => match (answer.run, answer.ask) {
+            (Say::Permit, _) => Verdict::Allow,
+            (_, Say::Permit) => Verdict::Hold,
+            _ => Verdict::Deny,
+        },
     }
 }
 
@@ -225,17 +273,21 @@ mod tests {
 
     #[test]
     fn the_floor_is_the_table_of_the_specification() {
-        let table = "L0 allow hold deny deny
-            L1 allow hold deny deny
-            L2 allow hold deny deny
-            L3 allow hold deny deny
-            L4 hold hold deny hold
-            L5 deny deny deny deny";
+        // Columns: run permit, forbid, silent; within each: ask permit, forbid, silent.
+        let table = "L0 allow allow allow  hold deny deny  hold deny deny
+            L1 allow allow allow  hold deny deny  hold deny deny
+            L2 allow allow allow  hold deny deny  hold deny deny
+            L3 allow allow allow  hold deny deny  hold deny deny
+            L4 hold  deny  hold   deny deny deny  hold deny hold
+            L5 deny  deny  deny   deny deny deny  deny deny deny";
         for line in table.lines() {
             let mut words = line.split_whitespace();
             let rung: Rung = words.next().unwrap().parse().unwrap();
-            for (&answer, expected) in CedarAnswer::ALL.iter().zip(words) {
-                assert_eq!(floor(rung, answer).as_str(), expected, "{rung} {answer}");
+            let answers: Vec<_> = CedarAnswer::all().collect();
+            let expected: Vec<_> = words.collect();
+            assert_eq!(answers.len(), expected.len());
+            for (&answer, expected) in answers.iter().zip(expected) {
+                assert_eq!(floor(rung, answer).as_str(), expected, "{rung} {answer:?}");
             }
         }
     }
@@ -243,7 +295,7 @@ mod tests {
     #[test]
     fn nothing_above_l3_is_ever_allowed() {
         for rung in [Rung::L4, Rung::L5] {
-            for &answer in CedarAnswer::ALL {
+            for answer in CedarAnswer::all() {
                 assert_ne!(floor(rung, answer), Verdict::Allow);
             }
         }

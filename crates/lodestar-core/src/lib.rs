@@ -10,6 +10,7 @@
 //! | [`event`] | the catalogue of event types |
 //! | [`scope`], [`sensitivity`] | where something holds, who may see it |
 //! | [`chain`] | observation → claim → evidence → belief → decision → action → outcome → revision |
+//! | [`provenance`] | where the value of an argument came from |
 //! | [`ladder`], [`contract`], [`fingerprint`] | the six rungs, what an action promises, what exactly is approved |
 #![deny(missing_docs)]
 
@@ -25,6 +26,7 @@ pub mod ladder;
 pub mod merkle;
 pub mod name;
 pub mod note;
+pub mod provenance;
 pub mod scope;
 pub mod sensitivity;
 pub mod statement;

@@ -5,10 +5,12 @@
 //! statement of one kind never verifies as another. [`Verified`] is only made by verification:
 //! code that takes one cannot be handed something unchecked.
 
+mod approval;
 mod assertion;
 mod envelope;
 mod error;
 mod kind;
+mod policy;
 mod promotion;
 mod redaction;
 mod verify;
@@ -22,10 +24,12 @@ use std::str::FromStr;
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
 
+pub use approval::{Approval, ApprovalDecision};
 pub use assertion::Assertion;
 pub use envelope::{Envelope, EnvelopeSignature, MAX_ENVELOPE_LEN, MAX_ENVELOPE_SIGNATURES, pae};
 pub use error::StatementError;
 pub use kind::StatementKind;
+pub use policy::PolicyInForce;
 pub use promotion::Promotion;
 pub use redaction::{RedactedEvent, Redaction};
 pub use verify::{CLOCK_SKEW, Verified};

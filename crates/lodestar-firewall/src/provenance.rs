@@ -21,7 +21,6 @@
 mod decode;
 mod explain;
 mod kind;
-mod label;
 mod limits;
 mod loose;
 mod reading;
@@ -31,14 +30,11 @@ mod token;
 mod trace;
 mod trusted;
 
-pub use kind::ValueKind;
-pub use label::{
-    ArgumentProvenance, GivenSource, InsideValue, Label, Likeness, Place, Resemblance, Resembled,
-};
 pub use limits::{GIVEN_BYTES, GRAM_SLOTS, GivenFull, Limits, OBSERVATIONS, VALUE_SLOTS};
 
 use lodestar_core::chain::ContentBlock;
 use lodestar_core::id::ObservationId;
+use lodestar_core::provenance::{ArgumentProvenance, GivenSource, ValueKind};
 use serde_json::Value;
 
 use explain::Explainer;
@@ -51,7 +47,8 @@ use trusted::{Trusted, Voucher};
 ///
 /// ```
 /// use lodestar_core::id::ObservationId;
-/// use lodestar_firewall::provenance::{GivenSource, Label, Limits, ProvenanceIndex};
+/// use lodestar_core::provenance::{GivenSource, Label};
+/// use lodestar_firewall::provenance::{Limits, ProvenanceIndex};
 /// use serde_json::json;
 ///
 /// let mut index = ProvenanceIndex::new(Limits::default(), [0; 16]);

@@ -3,12 +3,12 @@
 use serde_json::Value;
 
 use super::kind::{ValueKind, canonical_number, classify, host_range};
-use super::label::{ArgumentProvenance, InsideValue, Label, Place};
 use super::reading::Reading;
 use super::task::groups;
 use super::token::{Token, tokens};
 use super::trace::{Probes, trace};
 use super::trusted::Trusted;
+use lodestar_core::provenance::{ArgumentProvenance, InsideValue, Label, Place};
 
 /// Most values listed inside one argument; the rest is counted. A card with more is not read.
 const MAX_INSIDE: usize = 64;

@@ -18,54 +18,11 @@ pub(super) use url::host_range;
 
 use std::borrow::Cow;
 
-use serde::{Deserialize, Serialize};
+pub(super) use lodestar_core::provenance::ValueKind;
 
 /// Longest text that is looked at for structure. No address, URL or path that a tool takes is
 /// longer, and a payload of megabytes must not be parsed seven times.
 const MAX_STRUCTURED_LEN: usize = 4096;
-
-/// What sort of value an argument is.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum ValueKind {
-    /// An e-mail address. The domain ignores case, the local part does not.
-    Email,
-    /// A URL with scheme and host. Scheme and host ignore case; default port, a slash at the end
-    /// and the percent-encoding of unreserved characters do not count.
-    Url,
-    /// A host name or address with or without a port. Ignores case.
-    Host,
-    /// A file name with an ending, or anything with a `/`. `./`, doubled and final slashes do not
-    /// count; case does, and so does `..`, since a link may stand before it.
-    Path,
-    /// An IBAN or a card number whose check digits are right. Grouping does not count.
-    Account,
-    /// A telephone number: international with `+`, or grouped 3-3-4. Grouping does not count.
-    Phone,
-    /// One word with a digit in it. Compared exactly, save that a UUID ignores case.
-    Id,
-    /// A JSON number. Compared in canonical JSON.
-    Number,
-    /// `true` or `false`, which have no origin worth the name.
-    Boolean,
-    /// Anything else. Compared exactly.
-    Text,
-}
-
-impl ValueKind {
-    /// Whether a value of this kind says where something goes or whose it is, by its form alone.
-    pub(super) fn is_address(self) -> bool {
-        matches!(
-            self,
-            Self::Email | Self::Url | Self::Host | Self::Path | Self::Account | Self::Phone
-        )
-    }
-
-    /// Whether the kind's own grammar ends the value, whatever surrounds it.
-    pub(super) fn delimits_itself(self) -> bool {
-        matches!(self, Self::Email | Self::Url | Self::Account | Self::Phone)
-    }
-}
 
 /// A value in the spelling it is compared in.
 #[derive(Debug, Clone, PartialEq, Eq)]

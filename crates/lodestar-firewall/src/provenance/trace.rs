@@ -9,10 +9,10 @@ use lodestar_core::id::ObservationId;
 
 use super::decode::decodings;
 use super::kind::{Normal, classify};
-use super::label::{Label, Likeness};
 use super::loose::{is_telling, loose, loose_chars};
 use super::reading::{GRAM, Reading, is_telling_part};
 use super::sightings::{Domain, Ordinal};
+use lodestar_core::provenance::{Label, Likeness};
 
 /// Most observations that an answer names.
 const MAX_SOURCES: usize = 4;

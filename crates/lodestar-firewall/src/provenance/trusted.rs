@@ -8,9 +8,9 @@ use std::collections::hash_map::Entry;
 use std::sync::Arc;
 
 use super::kind::{ValueKind, classify, numeral};
-use super::label::{GivenSource, Label, Resemblance, Resembled};
 use super::limits::GivenFull;
 use super::loose::loose;
+use lodestar_core::provenance::{GivenSource, Label, Resemblance, Resembled};
 
 /// What an entry costs beside its text: the map's slot at its emptiest and the allocations.
 const ENTRY_BYTES: usize = 160;

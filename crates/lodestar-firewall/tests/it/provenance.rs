@@ -12,7 +12,8 @@ mod laws;
 mod spelling;
 
 use lodestar_core::id::ObservationId;
-use lodestar_firewall::provenance::{GivenSource, Label, Limits, ProvenanceIndex};
+use lodestar_core::provenance::{GivenSource, Label};
+use lodestar_firewall::provenance::{Limits, ProvenanceIndex};
 use serde_json::json;
 
 /// The n-th observation of a test.

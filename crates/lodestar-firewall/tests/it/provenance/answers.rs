@@ -1,7 +1,7 @@
 //! What an answer says beside the label: addresses inside a value, names, resemblances.
 
 use lodestar_core::chain::ContentBlock;
-use lodestar_firewall::provenance::{
+use lodestar_core::provenance::{
     ArgumentProvenance, GivenSource, Label, Place, Resembled, ValueKind,
 };
 use serde_json::json;

@@ -1,6 +1,7 @@
 //! Whatever a value of the task is glued to, no piece of it is given.
 
-use lodestar_firewall::provenance::{GivenSource, ProvenanceIndex};
+use lodestar_core::provenance::GivenSource;
+use lodestar_firewall::provenance::ProvenanceIndex;
 use proptest::prelude::*;
 use serde_json::json;
 

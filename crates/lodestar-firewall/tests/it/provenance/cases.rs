@@ -9,7 +9,8 @@ use std::fs;
 use std::path::Path;
 
 use lodestar_core::id::ObservationId;
-use lodestar_firewall::provenance::{GivenSource, Label, Place, ProvenanceIndex};
+use lodestar_core::provenance::{GivenSource, Label, Place};
+use lodestar_firewall::provenance::ProvenanceIndex;
 use serde::Deserialize;
 use serde_json::Value;
 

@@ -1,6 +1,6 @@
 //! Every small edit of a given value, and a second opinion on which of them keep its meaning.
 
-use lodestar_firewall::provenance::{GivenSource, Label};
+use lodestar_core::provenance::{GivenSource, Label};
 use serde_json::json;
 
 use super::small_index;

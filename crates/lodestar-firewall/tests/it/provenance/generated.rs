@@ -3,7 +3,8 @@
 use std::collections::BTreeMap;
 
 use lodestar_core::id::ObservationId;
-use lodestar_firewall::provenance::{GivenSource, Label, ProvenanceIndex};
+use lodestar_core::provenance::{GivenSource, Label};
+use lodestar_firewall::provenance::ProvenanceIndex;
 
 use super::generator::{Case, Expected, World};
 use super::{observation, small_index};

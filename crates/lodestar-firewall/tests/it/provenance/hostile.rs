@@ -2,7 +2,7 @@
 
 use std::time::{Duration, Instant};
 
-use lodestar_firewall::provenance::{GivenSource, Label};
+use lodestar_core::provenance::{GivenSource, Label};
 use serde_json::{Value, json};
 
 use super::{observation, small_index};

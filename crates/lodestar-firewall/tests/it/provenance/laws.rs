@@ -1,8 +1,7 @@
 //! What holds for every session: forgetting, memory, cost, precedence.
 
-use lodestar_firewall::provenance::{
-    GivenFull, GivenSource, Label, Likeness, Limits, Place, ProvenanceIndex,
-};
+use lodestar_core::provenance::{GivenSource, Label, Likeness, Place};
+use lodestar_firewall::provenance::{GivenFull, Limits, ProvenanceIndex};
 use proptest::prelude::*;
 use serde_json::{Value, json};
 

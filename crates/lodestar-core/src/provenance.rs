@@ -1,15 +1,57 @@
-//! The answer: what is known about where a value came from.
+//! Where the value of an argument came from, in words that gate, cards and reports share.
 //!
-//! An answer names places (JSON pointers, byte ranges, observations), not the values themselves, so
+//! How it is found out is the firewall's; here is only what can be said. An answer names places (JSON pointers, byte ranges, observations), not the values themselves, so
 //! that recording it beside an action keeps nothing that redacting the action would have to find.
 
 use std::ops::Range;
 
-use lodestar_core::digest::Digest;
-use lodestar_core::id::ObservationId;
 use serde::{Deserialize, Serialize};
 
-use super::kind::ValueKind;
+use crate::digest::Digest;
+use crate::id::ObservationId;
+
+/// What sort of value an argument is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum ValueKind {
+    /// An e-mail address. The domain ignores case, the local part does not.
+    Email,
+    /// A URL with scheme and host. Scheme and host ignore case; default port, a slash at the end
+    /// and the percent-encoding of unreserved characters do not count.
+    Url,
+    /// A host name or address with or without a port. Ignores case.
+    Host,
+    /// A file name with an ending, or anything with a `/`. `./`, doubled and final slashes do not
+    /// count; case does, and so does `..`, since a link may stand before it.
+    Path,
+    /// An IBAN or a card number whose check digits are right. Grouping does not count.
+    Account,
+    /// A telephone number: international with `+`, or grouped 3-3-4. Grouping does not count.
+    Phone,
+    /// One word with a digit in it. Compared exactly, save that a UUID ignores case.
+    Id,
+    /// A JSON number. Compared in canonical JSON.
+    Number,
+    /// `true` or `false`, which have no origin worth the name.
+    Boolean,
+    /// Anything else. Compared exactly.
+    Text,
+}
+
+impl ValueKind {
+    /// Whether a value of this kind says where something goes or whose it is, by its form alone.
+    pub fn is_address(self) -> bool {
+        matches!(
+            self,
+            Self::Email | Self::Url | Self::Host | Self::Path | Self::Account | Self::Phone
+        )
+    }
+
+    /// Whether the kind's own grammar ends the value, whatever surrounds it.
+    pub fn delimits_itself(self) -> bool {
+        matches!(self, Self::Email | Self::Url | Self::Account | Self::Phone)
+    }
+}
 
 /// Who gave a value.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]

@@ -1,0 +1,1 @@
+//! The tools in the box, each with its contract and the invariants that it enforces itself.

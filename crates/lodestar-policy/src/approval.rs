@@ -1,0 +1,67 @@
+//! Holds: what is asked of people, who they are, and when their word is enough.
+//!
+//! A hold becomes an [`ApprovalRequest`] with a [`Card`], which is all that a person is shown and part
+//! of what they sign. What they send back is heard by [`Pending`], which checks it against the
+//! operator's [`Registry`] in a fixed order and records it, refused or not.
+
+mod hear;
+mod registry;
+
+pub use hear::{Heard, Pending, Refusal};
+pub use registry::{Approver, Registry, RegistryError};
+
+use lodestar_core::canonical::{self, CanonicalError};
+use lodestar_core::chain::Action;
+use lodestar_core::digest::{Digest, sha256};
+use lodestar_core::id::RequestId;
+use lodestar_core::name::SessionId;
+use lodestar_core::provenance::ArgumentProvenance;
+use lodestar_core::time::Timestamp;
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+use crate::judgement::Requirement;
+
+/// All that a person is shown of a held action.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Card {
+    /// The action, with its full arguments and its contract.
+    pub action: Action,
+    /// Where each value came from.
+    pub provenance: Vec<ArgumentProvenance>,
+    /// What was measured of the world, and has to be so still when it runs.
+    pub measured: Vec<Value>,
+    /// What would go out, line by line: commits, recipients.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub going_out: Vec<String>,
+    /// Why it is held, in words.
+    pub why: String,
+}
+
+impl Card {
+    /// SHA-256 over its canonical JSON: what a person signs for is what they saw.
+    pub fn digest(&self) -> Result<Digest, CanonicalError> {
+        canonical::to_vec(self).map(|bytes| sha256(&bytes))
+    }
+}
+
+/// A question to people: may exactly this run?
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct ApprovalRequest {
+    /// Its id.
+    pub id: RequestId,
+    /// The session that waits.
+    pub session: SessionId,
+    /// What they are shown.
+    pub card: Card,
+    /// The card, by digest.
+    pub card_digest: Digest,
+    /// What their answer needs.
+    pub requirement: Requirement,
+    /// The policy in force, by digest.
+    pub policy: Digest,
+    /// When it was asked.
+    pub created_at: Timestamp,
+    /// From when on nobody's word opens it.
+    pub expires_at: Timestamp,
+}

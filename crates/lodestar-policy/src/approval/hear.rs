@@ -1,0 +1,261 @@
+//! Hearing what people answer.
+
+use std::collections::BTreeSet;
+
+use lodestar_core::digest::Digest;
+use lodestar_core::event::EventType;
+use lodestar_core::id::RequestId;
+use lodestar_core::name::ActorId;
+use lodestar_core::statement::{Approval, ApprovalDecision, Envelope, Nonce, StatementError};
+use lodestar_core::time::Timestamp;
+use lodestar_log::{AppendError, LogWriter};
+use serde::{Deserialize, Serialize};
+use serde_json::json;
+use thiserror::Error;
+
+use super::{ApprovalRequest, Registry};
+use crate::ruling::{Held, Permit};
+
+/// Why a statement does not count. Named in the order of the checks: the first that failed.
+#[derive(Debug, Clone, PartialEq, Eq, Error, Serialize, Deserialize)]
+#[serde(tag = "refused", rename_all = "snake_case")]
+pub enum Refusal {
+    /// Form, key, signature or dates.
+    #[error("the statement does not hold: {problem}")]
+    Statement {
+        /// Which, in words.
+        problem: String,
+    },
+    /// The request is over.
+    #[error("the request expired at {at}")]
+    RequestExpired {
+        /// When.
+        at: Timestamp,
+    },
+    /// Another session's.
+    #[error("the statement is for another session")]
+    OtherSession,
+    /// Another request's.
+    #[error("the statement is for another request")]
+    OtherRequest,
+    /// Another act.
+    #[error("the statement is for another act: its fingerprint differs")]
+    OtherFingerprint,
+    /// They saw something else.
+    #[error("the approver saw another card")]
+    OtherCard,
+    /// Another policy was in force.
+    #[error("the statement was made under another policy")]
+    OtherPolicy,
+    /// The key is somebody else's.
+    #[error("the key belongs to another approver than the statement names")]
+    OtherApprover,
+    /// None of the roles that are asked for.
+    #[error("approver `{approver}` has none of the roles that are asked for")]
+    NoRole {
+        /// Who.
+        approver: ActorId,
+    },
+    /// Not up to this rung.
+    #[error("approver `{approver}` is not cleared for this rung")]
+    NoClearance {
+        /// Who.
+        approver: ActorId,
+    },
+    /// Not here.
+    #[error("approver `{approver}` does not answer for this scope")]
+    OtherScope {
+        /// Who.
+        approver: ActorId,
+    },
+    /// It was used before.
+    #[error("the statement was heard before")]
+    Repeated,
+}
+
+/// What came of hearing a statement.
+#[derive(Debug)]
+pub enum Heard {
+    /// It does not count; a later one still may.
+    Refused(Refusal),
+    /// It counts; more are needed.
+    Counted {
+        /// How many distinct approvers are still missing.
+        missing: u32,
+    },
+    /// Enough people said yes.
+    Granted(Permit),
+    /// Somebody said no, and that ends it.
+    Denied {
+        /// Who.
+        approver: ActorId,
+        /// Why, in their words.
+        reason: String,
+    },
+}
+
+/// An open request.
+#[derive(Debug)]
+pub struct Pending {
+    held: Option<Held>,
+    request: ApprovalRequest,
+    requested: u64,
+    granted: Vec<(ActorId, Digest)>,
+    seen: BTreeSet<Nonce>,
+}
+
+impl Pending {
+    /// Opens a request for a held action and records it.
+    pub fn open(
+        held: Held,
+        request: ApprovalRequest,
+        log: &LogWriter,
+        actor: &ActorId,
+    ) -> Result<Self, AppendError> {
+        let parents = [held.seq()];
+        let receipt = log.append(EventType::APPROVAL_REQUESTED, actor, &parents, &request)?;
+        Ok(Self {
+            held: Some(held),
+            requested: receipt.seq(),
+            request,
+            granted: Vec::new(),
+            seen: BTreeSet::new(),
+        })
+    }
+
+    /// What is asked.
+    pub fn request(&self) -> &ApprovalRequest {
+        &self.request
+    }
+
+    /// Hears one statement and records what came of it.
+    pub fn hear(
+        &mut self,
+        statement: &Envelope,
+        registry: &Registry,
+        now: Timestamp,
+        log: &LogWriter,
+        actor: &ActorId,
+    ) -> Result<Heard, AppendError> {
+        let parents = [self.requested];
+        let id = self.request.id;
+        let checked = self.check(statement, registry, now);
+        let (approval, nonce) = match checked {
+            Ok(checked) => checked,
+            Err(refusal) => {
+                let payload = json!({"request": id, "reason": refusal, "statement": statement});
+                log.append(EventType::APPROVAL_REFUSED, actor, &parents, &payload)?;
+                return Ok(Heard::Refused(refusal));
+            }
+        };
+        self.seen.insert(nonce);
+        match approval.decision {
+            ApprovalDecision::Deny => {
+                let payload = json!({"request": id, "statement": statement});
+                log.append(EventType::APPROVAL_DENIED, actor, &parents, &payload)?;
+                self.held = None;
+                Ok(Heard::Denied {
+                    approver: approval.approver,
+                    reason: approval.reason,
+                })
+            }
+            ApprovalDecision::Grant => {
+                let digest = statement.digest();
+                self.granted.push((approval.approver, digest));
+                let missing = self.missing(registry);
+                let payload = json!({"request": id, "statement": statement, "missing": missing});
+                log.append(EventType::APPROVAL_GRANTED, actor, &parents, &payload)?;
+                Ok(match (missing, self.held.take()) {
+                    (0, Some(held)) => Heard::Granted(held.granted(id, self.grants())),
+                    (missing, held) => {
+                        self.held = held;
+                        Heard::Counted { missing }
+                    }
+                })
+            }
+        }
+    }
+
+    /// Closes a request that nobody resolved in time, and records that.
+    pub fn expire(mut self, log: &LogWriter, actor: &ActorId) -> Result<RequestId, AppendError> {
+        self.held = None;
+        let payload = json!({"request": self.request.id, "expired_at": self.request.expires_at});
+        log.append(EventType::APPROVAL_EXPIRED, actor, &[self.requested], &payload)?;
+        Ok(self.request.id)
+    }
+
+    fn grants(&self) -> Vec<Digest> {
+        self.granted.iter().map(|(_, digest)| *digest).collect()
+    }
+
+    /// The checks, in the order of the specification.
+    fn check(
+        &self,
+        statement: &Envelope,
+        registry: &Registry,
+        now: Timestamp,
+    ) -> Result<(Approval, Nonce), Refusal> {
+        let verified = statement
+            .verify::<Approval>(&registry.keys(now), now)
+            .map_err(|problem: StatementError| Refusal::Statement {
+                problem: problem.to_string(),
+            })?;
+        let approval = verified.subject();
+        if now >= self.request.expires_at {
+            return Err(Refusal::RequestExpired {
+                at: self.request.expires_at,
+            });
+        }
+        if approval.session != self.request.session {
+            return Err(Refusal::OtherSession);
+        }
+        if approval.request != self.request.id || self.held.is_none() {
+            return Err(Refusal::OtherRequest);
+        }
+        let action = &self.request.card.action;
+        if approval.fingerprint != action.fingerprint {
+            return Err(Refusal::OtherFingerprint);
+        }
+        if approval.card != self.request.card_digest {
+            return Err(Refusal::OtherCard);
+        }
+        if approval.policy != self.request.policy {
+            return Err(Refusal::OtherPolicy);
+        }
+        let approver = registry
+            .with_key(verified.key())
+            .filter(|approver| approver.actor == approval.approver)
+            .ok_or(Refusal::OtherApprover)?;
+        let who = || approver.actor.clone();
+        let roles = &self.request.requirement.roles;
+        if !roles.is_empty() && roles.is_disjoint(&approver.roles) {
+            return Err(Refusal::NoRole { approver: who() });
+        }
+        if approver.clearance < action.contract.required_level {
+            return Err(Refusal::NoClearance { approver: who() });
+        }
+        if !approver.scope.contains(&action.contract.scope) {
+            return Err(Refusal::OtherScope { approver: who() });
+        }
+        let nonce = verified.issued().nonce;
+        if self.seen.contains(&nonce) {
+            return Err(Refusal::Repeated);
+        }
+        Ok((approval.clone(), nonce))
+    }
+
+    /// How many people are missing: for the quorum, or for a role that nobody yet has.
+    fn missing(&self, registry: &Registry) -> u32 {
+        let people: BTreeSet<&ActorId> = self.granted.iter().map(|(who, _)| who).collect();
+        let covered: BTreeSet<&String> = registry
+            .approvers()
+            .iter()
+            .filter(|approver| people.contains(&approver.actor))
+            .flat_map(|approver| &approver.roles)
+            .collect();
+        let uncovered = self.request.requirement.roles.iter();
+        let uncovered = uncovered.filter(|role| !covered.contains(role)).count() as u32;
+        let lacking = self.request.requirement.quorum.saturating_sub(people.len() as u32);
+        lacking.max(u32::from(uncovered > 0))
+    }
+}

@@ -1,0 +1,116 @@
+//! The operator's registry: whose word counts, for what.
+
+use std::collections::BTreeSet;
+
+use lodestar_core::key::PublicKey;
+use lodestar_core::ladder::Rung;
+use lodestar_core::name::ActorId;
+use lodestar_core::scope::Scope;
+use lodestar_core::time::Timestamp;
+use serde::{Deserialize, Serialize};
+use thiserror::Error;
+
+/// Somebody who may approve.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Approver {
+    /// Who.
+    #[serde(alias = "actor_id")]
+    pub actor: ActorId,
+    /// Their key.
+    pub public_key: PublicKey,
+    /// What they answer for.
+    #[serde(default)]
+    pub roles: BTreeSet<String>,
+    /// Up to which rung.
+    #[serde(default = "l4")]
+    pub clearance: Rung,
+    /// Where.
+    #[serde(default = "Scope::global")]
+    pub scope: Scope,
+    /// From when on their key counts no more.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub revoked_at: Option<Timestamp>,
+}
+
+/// Holds are at most L4: whoever may approve at all may approve those, unless the operator says less.
+fn l4() -> Rung {
+    Rung::L4
+}
+
+/// Everybody who may approve. What a statement says of its author is never asked.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(try_from = "Vec<Approver>", into = "Vec<Approver>")]
+pub struct Registry {
+    approvers: Vec<Approver>,
+}
+
+/// Why a list of approvers is none.
+#[derive(Debug, Clone, PartialEq, Eq, Error)]
+pub enum RegistryError {
+    /// One key for two people would let one of them be a quorum.
+    #[error("approvers `{first}` and `{second}` have the same key; each needs their own")]
+    SameKey {
+        /// One of them.
+        first: ActorId,
+        /// The other.
+        second: ActorId,
+    },
+}
+
+impl Registry {
+    /// A registry of these people. One person may have several keys, but no two people one key.
+    pub fn new(approvers: Vec<Approver>) -> Result<Self, RegistryError> {
+        for (at, one) in approvers.iter().enumerate() {
+            let same = approvers[..at]
+                .iter()
+                .find(|other| other.public_key == one.public_key && other.actor != one.actor);
+            if let Some(other) = same {
+                return Err(RegistryError::SameKey {
+                    first: other.actor.clone(),
+                    second: one.actor.clone(),
+                });
+            }
+        }
+        Ok(Self { approvers })
+    }
+
+    /// Everybody.
+    pub fn approvers(&self) -> &[Approver] {
+        &self.approvers
+    }
+
+    /// Whether there is nobody.
+    pub fn is_empty(&self) -> bool {
+        self.approvers.is_empty()
+    }
+
+    /// Whose key it is.
+    pub fn with_key(&self, key: &PublicKey) -> Option<&Approver> {
+        self.approvers.iter().find(|one| one.public_key == *key)
+    }
+
+    /// The keys that count now.
+    pub fn keys(&self, now: Timestamp) -> Vec<PublicKey> {
+        let counts = |one: &&Approver| one.revoked_at.is_none_or(|revoked| now < revoked);
+        self.approvers
+            .iter()
+            .filter(counts)
+            .map(|one| one.public_key)
+            .collect()
+    }
+}
+
+impl TryFrom<Vec<Approver>> for Registry {
+    type Error = RegistryError;
+
+    fn try_from(approvers: Vec<Approver>) -> Result<Self, RegistryError> {
+        Self::new(approvers)
+    }
+}
+
+impl From<Registry> for Vec<Approver> {
+    fn from(registry: Registry) -> Self {
+        registry.approvers
+    }
+}

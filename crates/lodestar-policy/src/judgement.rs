@@ -1,0 +1,125 @@
+//! A verdict with its reasons: the payload of `action.judged@1`.
+
+use std::collections::BTreeSet;
+use std::time::Duration;
+
+use lodestar_core::digest::Digest;
+use lodestar_core::id::ActionId;
+use lodestar_core::ladder::{CedarAnswer, Severity, Verdict};
+use lodestar_core::name::PolicyId;
+use serde::{Deserialize, Serialize};
+
+/// What the gate answered, and why.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Judgement {
+    /// The action.
+    pub action: ActionId,
+    /// The answer.
+    pub verdict: Verdict,
+    /// What the policies said to both questions.
+    pub answer: CedarAnswer,
+    /// The policies that decided, in the order of their ids.
+    pub policies: Vec<PolicyId>,
+    /// What could not be evaluated.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub errors: Vec<EvaluationError>,
+    /// What tightened the policies' answer, in the order it was asked.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub tightened: Vec<Tightened>,
+    /// What the arbiters saw, also what tightened nothing.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub signals: Vec<Signal>,
+    /// What a human's approval needs; there if the verdict is hold.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub requirement: Option<Requirement>,
+    /// The policy, by digest.
+    pub policy: Digest,
+}
+
+/// What tightened a verdict, and from where to where.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Tightened {
+    /// What did.
+    pub by: Tightener,
+    /// The verdict before.
+    pub from: Verdict,
+    /// The verdict after.
+    pub to: Verdict,
+}
+
+/// What can tighten a verdict.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Tightener {
+    /// A policy that could not be evaluated, or arguments of another type than declared.
+    EvaluationError,
+    /// The ladder.
+    Floor,
+    /// An arbiter, by its name.
+    Arbiter(String),
+}
+
+/// Something that could not be evaluated.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+pub struct EvaluationError {
+    /// What it was.
+    pub kind: ErrorKind,
+    /// The policy; none where the request itself could not be put.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub policy: Option<PolicyId>,
+    /// In words.
+    pub message: String,
+}
+
+/// What could not be evaluated.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum ErrorKind {
+    /// A permit: at least a hold.
+    Permit,
+    /// A forbid: a deny.
+    Forbid,
+    /// An argument that is not of its declared type: at least a hold.
+    Argument,
+    /// The question itself: a deny.
+    Request,
+}
+
+impl ErrorKind {
+    /// The laxest verdict that still stands after it.
+    pub const fn at_least(self) -> Verdict {
+        match self {
+            Self::Permit | Self::Argument => Verdict::Hold,
+            Self::Forbid | Self::Request => Verdict::Deny,
+        }
+    }
+}
+
+/// What an arbiter saw.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Signal {
+    /// The arbiter's name, such as `untrusted-argument`.
+    pub arbiter: String,
+    /// How grave.
+    pub severity: Severity,
+    /// In words, inert.
+    pub reason: String,
+}
+
+/// What a human's approval needs.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Requirement {
+    /// Roles, each of which has to be among the approvers'; empty means any registered approver.
+    pub roles: BTreeSet<String>,
+    /// How many distinct approvers.
+    pub quorum: u32,
+    /// How long the request stays open, in seconds.
+    pub expires_seconds: u64,
+}
+
+impl Requirement {
+    /// How long the request stays open.
+    pub const fn expires(&self) -> Duration {
+        Duration::from_secs(self.expires_seconds)
+    }
+}
