@@ -1,10 +1,38 @@
 //! The gate: Cedar policies, the ladder's floor, arbiters, and what a human has to approve.
 #![deny(missing_docs)]
 
+mod annotation;
+mod approval;
+mod arbiter;
+mod check;
 mod facts;
+mod finding;
+mod gate;
 mod judgement;
+mod location;
+mod policy;
+mod reads;
+mod request;
+mod ruling;
+mod schema;
+mod slice;
+mod text;
+mod value;
 
+pub use approval::{
+    ApprovalRequest, Approver, Card, Heard, Pending, Refusal, Registry, RegistryError,
+};
+pub use arbiter::{Arbiter, ArbiterError, ArbiterRules};
+pub use check::check;
 pub use facts::{Agent, Dependency, Facts, ToolShape};
+pub use finding::{Finding, Gravity, render};
+pub use gate::{Gate, GateError};
 pub use judgement::{
     ErrorKind, EvaluationError, Judgement, Requirement, Signal, Tightened, Tightener,
 };
+pub use policy::{
+    MAX_POLICY_LEN, Policy, PolicyError, SIGNATURE_SUFFIX, SignatureState, Unsigned, sign,
+    signature_path,
+};
+pub use ruling::{Denied, Held, Permit, Ruling};
+pub use schema::{CedarSchema, SchemaError};

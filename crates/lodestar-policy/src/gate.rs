@@ -1,0 +1,409 @@
+//! The gate: a policy, the tools it is about, and a verdict for every proposed action.
+//!
+//! [`Gate::judge`] is a pure function of the facts. In this order: both Cedar questions, errors in
+//! evaluating them, the ladder's floor, the arbiters. Each step can only tighten what the one before
+//! it said.
+
+use std::collections::{BTreeMap, BTreeSet, HashMap};
+
+use cedar_policy::{
+    AuthorizationError, Authorizer, Context, Decision, Effect, Entities, Entity, EntityUid,
+    Request, RestrictedExpression,
+};
+use lodestar_core::digest::Digest;
+use lodestar_core::ladder::{CedarAnswer, Rung, Say, Verdict, floor};
+use lodestar_core::name::{Excerpt, PolicyId, ToolName};
+use thiserror::Error;
+
+use crate::annotation::{ApprovalAnnotation, Asked};
+use crate::arbiter::ArbiterRules;
+use crate::check::check_rules;
+use crate::facts::{Agent, Facts, ToolShape};
+use crate::finding::{Finding, Gravity};
+use crate::judgement::{
+    ErrorKind, EvaluationError, Judgement, Requirement, Signal, Tightened, Tightener,
+};
+use crate::policy::Policy;
+use crate::request::{Reviewed, context};
+use crate::schema::{CedarSchema, Kind, SchemaError};
+use crate::slice::{Asked as Question, Resource, Slice, Slicer, Slicing};
+use crate::text::inert;
+
+/// Why there is no gate.
+#[derive(Debug, Clone, PartialEq, Eq, Error)]
+pub enum GateError {
+    /// The tools have no schema.
+    #[error(transparent)]
+    Schema(#[from] SchemaError),
+    /// The policy does not fit the tools.
+    #[error("the policy does not fit the tools: {}", listed(.0))]
+    Policy(Vec<Finding>),
+    /// The default requirement can never be met.
+    #[error("`approvals.default` needs a quorum and a time from 1 on")]
+    Requirement,
+}
+
+fn listed(findings: &[Finding]) -> String {
+    let lines: Vec<_> = findings.iter().map(Finding::to_string).collect();
+    lines.join("\n")
+}
+
+/// Judges proposed actions.
+#[derive(Debug)]
+pub struct Gate {
+    policy: Policy,
+    schema: CedarSchema,
+    tools: BTreeMap<ToolName, ToolShape>,
+    resources: HashMap<ToolName, Resource>,
+    arbiters: ArbiterRules,
+    asked: BTreeMap<PolicyId, Asked>,
+    default: Requirement,
+    warnings: Vec<Finding>,
+    authorizer: Authorizer,
+}
+
+/// What the policies say to one question.
+#[derive(Debug)]
+struct Answer {
+    say: Say,
+    reasons: BTreeSet<PolicyId>,
+}
+
+impl Answer {
+    fn silent() -> Self {
+        Self {
+            say: Say::Silent,
+            reasons: BTreeSet::new(),
+        }
+    }
+}
+
+/// What the policies say to both.
+struct Answers {
+    run: Answer,
+    ask: Answer,
+    errors: BTreeSet<EvaluationError>,
+}
+
+impl Gate {
+    /// Puts a policy before these tools, if it fits them.
+    pub fn new(
+        policy: Policy,
+        tools: Vec<ToolShape>,
+        arbiters: ArbiterRules,
+        default_requirement: Requirement,
+    ) -> Result<Self, GateError> {
+        if default_requirement.quorum == 0 || default_requirement.expires_seconds == 0 {
+            return Err(GateError::Requirement);
+        }
+        let schema = CedarSchema::generate(&tools)?;
+        let findings = check_rules(policy.source(), policy.rules(), &schema, &tools);
+        let (errors, warnings): (Vec<_>, Vec<_>) = findings
+            .into_iter()
+            .partition(|finding| finding.gravity == Gravity::Error);
+        if !errors.is_empty() {
+            return Err(GateError::Policy(errors));
+        }
+        let resources = resources(&policy, &tools, Slicing::Sliced);
+        let asked = policy.rules().iter().map(|rule| {
+            let mut asked = Asked::default();
+            for annotation in ApprovalAnnotation::ALL {
+                if let Some(value) = rule.policy.annotation(annotation.as_str()) {
+                    let read = asked.read(annotation, value);
+                    read.expect("annotations were checked");
+                }
+            }
+            (rule.id.clone(), asked)
+        });
+        Ok(Self {
+            asked: asked.collect(),
+            tools: tools.into_iter().map(|t| (t.name.clone(), t)).collect(),
+            policy,
+            schema,
+            resources,
+            arbiters,
+            default: default_requirement,
+            warnings,
+            authorizer: Authorizer::new(),
+        })
+    }
+
+    /// The same gate, asking every policy about every action. Slower, and never of another opinion:
+    /// there to compare with.
+    #[must_use]
+    pub fn unsliced(mut self) -> Self {
+        let tools: Vec<_> = self.tools.values().cloned().collect();
+        self.resources = resources(&self.policy, &tools, Slicing::Whole);
+        self
+    }
+
+    /// The policy in force.
+    pub fn policy(&self) -> &Policy {
+        &self.policy
+    }
+
+    /// The schema that it fits.
+    pub fn schema(&self) -> &CedarSchema {
+        &self.schema
+    }
+
+    /// The tool, as policies see it.
+    pub fn tool(&self, name: &ToolName) -> Option<&ToolShape> {
+        self.tools.get(name)
+    }
+
+    /// What is odd about the policy, and did not keep it out.
+    pub fn warnings(&self) -> &[Finding] {
+        &self.warnings
+    }
+
+    /// What an approval needs where no policy says.
+    pub fn default_requirement(&self) -> &Requirement {
+        &self.default
+    }
+
+    /// The policy's digest.
+    pub fn digest(&self) -> Digest {
+        self.policy.digest()
+    }
+
+    /// The verdict on an action, with everything it rests on.
+    pub fn judge(&self, facts: &Facts<'_>, heard: &[Signal]) -> Judgement {
+        let Answers { run, ask, errors } = self.hear(facts);
+        let answer = CedarAnswer {
+            run: run.say,
+            ask: ask.say,
+        };
+        let rung = facts.contract.required_level;
+        let mut ladder = Ladder::start(rung, answer);
+        let worst = errors.iter().map(|error| error.kind.at_least()).max();
+        ladder.climb(Tightener::EvaluationError, worst.unwrap_or(Verdict::Allow));
+        ladder.climb(Tightener::Floor, floor(rung, answer));
+        let mut signals = self.arbiters.look(facts, self.tools.get(facts.tool));
+        signals.extend(heard.iter().cloned());
+        for signal in &signals {
+            let by = Tightener::Arbiter(signal.arbiter.clone());
+            ladder.climb(by, signal.severity.at_least());
+        }
+        let requirement = (ladder.verdict == Verdict::Hold).then(|| self.requirement(&ask));
+        Judgement {
+            action: facts.action,
+            verdict: ladder.verdict,
+            answer,
+            policies: deciding(rung, run, ask),
+            errors: errors.into_iter().collect(),
+            tightened: ladder.tightened,
+            signals,
+            requirement,
+            policy: self.policy.digest(),
+        }
+    }
+
+    fn requirement(&self, ask: &Answer) -> Requirement {
+        let mut asked = Asked::default();
+        if ask.say == Say::Permit {
+            for id in &ask.reasons {
+                if let Some(of_policy) = self.asked.get(id) {
+                    asked.join(of_policy);
+                }
+            }
+        }
+        asked.or(&self.default)
+    }
+
+    /// Puts both questions.
+    fn hear(&self, facts: &Facts<'_>) -> Answers {
+        let mut answers = Answers {
+            run: Answer::silent(),
+            ask: Answer::silent(),
+            errors: BTreeSet::new(),
+        };
+        let known = self.resources.get(facts.tool);
+        let declared = self.schema.arguments(facts.tool);
+        let (Some(resource), Some(declared)) = (known, declared) else {
+            let tool = facts.tool.shown();
+            answers.refuse(format!("the gate does not know the tool `{tool}`"));
+            return answers;
+        };
+        let reviewed = Reviewed::of(declared, facts.arguments);
+        let principal = Kind::Agent.named(facts.agent.actor.as_str());
+        answers.errors.extend(reviewed.errors.iter().cloned());
+        let mut reads = resource.run.slice.reads.clone();
+        reads.join(&resource.ask.slice.reads);
+        let context = context(facts, declared, &reviewed, &reads);
+        let entities = with_agent(&resource.entities, &principal, facts.agent);
+        match (context, entities) {
+            (Ok(context), Ok(entities)) => {
+                let put = |question: &Question, errors: &mut BTreeSet<EvaluationError>| {
+                    forbids_of_broken(&question.slice, &principal, &reviewed, errors);
+                    let resource = &resource.uid;
+                    self.put(question, &principal, resource, &context, &entities, errors)
+                };
+                answers.run = put(&resource.run, &mut answers.errors);
+                answers.ask = put(&resource.ask, &mut answers.errors);
+            }
+            (Err(problem), _) | (_, Err(problem)) => answers.refuse(problem),
+        }
+        answers
+    }
+
+    fn put(
+        &self,
+        question: &Question,
+        principal: &EntityUid,
+        resource: &EntityUid,
+        context: &Context,
+        entities: &Entities,
+        errors: &mut BTreeSet<EvaluationError>,
+    ) -> Answer {
+        let policies = &question.slice.policies;
+        if policies.is_empty() {
+            return Answer::silent();
+        }
+        let request = Request::new(
+            principal.clone(),
+            question.action.clone(),
+            resource.clone(),
+            context.clone(),
+            None,
+        );
+        let request = request.expect("without a schema there is nothing to refuse a request for");
+        let response = self.authorizer.is_authorized(&request, policies, entities);
+        for error in response.diagnostics().errors() {
+            let AuthorizationError::PolicyEvaluationError(error) = error;
+            let effect = policies.policy(error.policy_id()).map(|p| p.effect());
+            errors.insert(EvaluationError {
+                kind: match effect {
+                    Some(Effect::Permit) => ErrorKind::Permit,
+                    _ => ErrorKind::Forbid,
+                },
+                policy: named(error.policy_id()),
+                message: inert(&error.to_string()),
+            });
+        }
+        let reasons: BTreeSet<_> = response.diagnostics().reason().filter_map(named).collect();
+        let say = match response.decision() {
+            Decision::Allow => Say::Permit,
+            Decision::Deny if reasons.is_empty() => Say::Silent,
+            Decision::Deny => Say::Forbid,
+        };
+        Answer { say, reasons }
+    }
+}
+
+impl Answers {
+    fn refuse(&mut self, message: String) {
+        self.errors.insert(EvaluationError {
+            kind: ErrorKind::Request,
+            policy: None,
+            message: inert(&message),
+        });
+    }
+}
+
+/// A forbid that can look at an argument which is not what it was promised could have been meant.
+fn forbids_of_broken(
+    slice: &Slice,
+    principal: &EntityUid,
+    reviewed: &Reviewed,
+    errors: &mut BTreeSet<EvaluationError>,
+) {
+    for name in &reviewed.mistyped {
+        let concerned = slice.forbids.iter().filter(|forbid| {
+            forbid.arguments.contains(name)
+                && forbid
+                    .principal
+                    .as_ref()
+                    .is_none_or(|only| only == principal)
+        });
+        for forbid in concerned {
+            errors.insert(EvaluationError {
+                kind: ErrorKind::Forbid,
+                policy: Some(forbid.id.clone()),
+                message: format!(
+                    "the policy looks at argument `{}`, which is not of its declared type",
+                    Excerpt::of(name)
+                ),
+            });
+        }
+    }
+}
+
+fn resources(
+    policy: &Policy,
+    tools: &[ToolShape],
+    slicing: Slicing,
+) -> HashMap<ToolName, Resource> {
+    let mut slicer = Slicer::new(policy.rules(), tools, slicing);
+    let resources = tools
+        .iter()
+        .map(|tool| (tool.name.clone(), slicer.resource(tool)));
+    resources.collect()
+}
+
+fn with_agent(
+    entities: &Entities,
+    principal: &EntityUid,
+    agent: &Agent,
+) -> Result<Entities, String> {
+    let text = |text: &str| RestrictedExpression::new_string(text.to_owned());
+    let attributes = HashMap::from([
+        ("device_trust".to_owned(), text(&agent.device_trust)),
+        ("execution".to_owned(), text(&agent.execution)),
+    ]);
+    let entity = Entity::new(principal.clone(), attributes, Default::default())
+        .map_err(|error| error.to_string())?;
+    let entities = entities.clone().add_entities([entity], None);
+    entities.map_err(|error| error.to_string())
+}
+
+/// INVARIANT: every policy of a slice has the id of a rule, which is one.
+fn named(id: &cedar_policy::PolicyId) -> Option<PolicyId> {
+    PolicyId::new(id).ok()
+}
+
+/// A verdict on its way, with each step that made it stricter.
+struct Ladder {
+    verdict: Verdict,
+    tightened: Vec<Tightened>,
+}
+
+impl Ladder {
+    /// What the policies alone say. Where the ladder itself is milder (silence on L4 asks a human),
+    /// it starts from there: that is no step.
+    fn start(rung: Rung, answer: CedarAnswer) -> Self {
+        let plain = floor(Rung::L0, answer);
+        Self {
+            verdict: plain.min(floor(rung, answer)),
+            tightened: Vec::new(),
+        }
+    }
+
+    fn climb(&mut self, by: Tightener, at_least: Verdict) {
+        let (from, to) = (self.verdict, self.verdict.tighten(at_least));
+        if to != from {
+            self.verdict = to;
+            self.tightened.push(Tightened { by, from, to });
+        }
+    }
+}
+
+/// The policies that decided: those of the question, or questions, that the answer came from.
+fn deciding(rung: Rung, run: Answer, ask: Answer) -> Vec<PolicyId> {
+    let forbidden = |answer: &Answer| answer.say == Say::Forbid;
+    let mut ids = BTreeSet::new();
+    if rung == Rung::L4 && (forbidden(&run) || forbidden(&ask)) {
+        for answer in [run, ask].into_iter().filter(forbidden) {
+            ids.extend(answer.reasons);
+        }
+    } else if rung == Rung::L4 && ask.say == Say::Permit {
+        ids = ask.reasons;
+    } else if run.say == Say::Permit {
+        ids = run.reasons;
+    } else {
+        // A forbid to run makes a permit to ask count; silence to ask makes any forbid count.
+        ids.extend(run.reasons);
+        ids.extend(ask.reasons);
+    }
+    ids.into_iter().collect()
+}

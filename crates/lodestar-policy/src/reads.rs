@@ -1,0 +1,138 @@
+//! Which parts of the context a policy can look at, found in its text alone.
+//!
+//! What no policy of a slice can look at need not be built; and a forbid that can look at an argument
+//! denies when that argument is not of its declared type, since `==` on values of different types is
+//! false in Cedar, not an error.
+
+use std::collections::BTreeSet;
+
+use serde_json::Value;
+
+/// Some names, or all there are.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum Names {
+    /// Any.
+    All,
+    /// These.
+    Some(BTreeSet<String>),
+}
+
+impl Default for Names {
+    fn default() -> Self {
+        Self::Some(BTreeSet::new())
+    }
+}
+
+impl Names {
+    fn add(&mut self, name: &str) {
+        if let Self::Some(names) = self {
+            names.insert(name.to_owned());
+        }
+    }
+
+    fn add_all(&mut self, others: &Self) {
+        match (self, others) {
+            (Self::Some(mine), Self::Some(theirs)) => mine.extend(theirs.iter().cloned()),
+            (mine, Self::All) => *mine = Self::All,
+            (Self::All, _) => {}
+        }
+    }
+
+    pub(crate) fn contains(&self, name: &str) -> bool {
+        match self {
+            Self::All => true,
+            Self::Some(names) => names.contains(name),
+        }
+    }
+}
+
+/// What policies can look at.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub(crate) struct Reads {
+    /// Parts of the context.
+    pub(crate) context: Names,
+    /// Arguments.
+    pub(crate) arguments: Names,
+}
+
+impl Reads {
+    /// Everything.
+    pub(crate) fn everything() -> Self {
+        Self {
+            context: Names::All,
+            arguments: Names::All,
+        }
+    }
+
+    /// What this policy can look at; everything if Cedar cannot write the policy down.
+    pub(crate) fn of(policy: &cedar_policy::Policy) -> Self {
+        let mut reads = Self::default();
+        match policy.to_json() {
+            Ok(json) => match json.get("conditions") {
+                Some(conditions) => reads.walk(conditions),
+                None => return Self::everything(),
+            },
+            Err(_) => return Self::everything(),
+        }
+        reads
+    }
+
+    /// What either can look at.
+    pub(crate) fn join(&mut self, other: &Self) {
+        self.context.add_all(&other.context);
+        self.arguments.add_all(&other.arguments);
+    }
+
+    fn walk(&mut self, expression: &Value) {
+        // Cedar bounds how deep a policy's expressions nest, so this recursion has an end too.
+        match expression {
+            Value::Array(items) => items.iter().for_each(|item| self.walk(item)),
+            Value::Object(members) => {
+                if is_context(expression) {
+                    *self = Self::everything();
+                    return;
+                }
+                for (operator, operand) in members {
+                    match accessed(operator, operand) {
+                        Some((whole, name)) if is_context(whole) => {
+                            self.context.add(name);
+                            if name == "args" {
+                                // Whoever takes the record as a whole, or asks whether it is there.
+                                self.arguments = Names::All;
+                            }
+                        }
+                        Some((whole, name)) if is_arguments(whole) => {
+                            self.context.add("args");
+                            self.arguments.add(name);
+                        }
+                        Some((whole, _)) => self.walk(whole),
+                        None => self.walk(operand),
+                    }
+                }
+            }
+            _ => {}
+        }
+    }
+}
+
+/// The operands of `whole.name` and `whole has name`.
+fn accessed<'a>(operator: &str, operand: &'a Value) -> Option<(&'a Value, &'a str)> {
+    if operator != "." && operator != "has" {
+        return None;
+    }
+    Some((operand.get("left")?, operand.get("attr")?.as_str()?))
+}
+
+fn is_context(expression: &Value) -> bool {
+    expression.get("Var").is_some_and(|name| name == "context")
+}
+
+fn is_arguments(expression: &Value) -> bool {
+    expression
+        .get(".")
+        .and_then(|operand| accessed(".", operand))
+        .is_some_and(|(whole, name)| is_context(whole) && name == "args")
+}
+
+#[cfg(test)]
+mod tests;
