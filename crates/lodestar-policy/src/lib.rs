@@ -5,6 +5,7 @@ mod annotation;
 mod approval;
 mod arbiter;
 mod check;
+mod explain;
 mod facts;
 mod finding;
 mod gate;
@@ -16,6 +17,7 @@ mod request;
 mod ruling;
 mod schema;
 mod slice;
+mod suite;
 mod text;
 mod value;
 
@@ -24,6 +26,7 @@ pub use approval::{
 };
 pub use arbiter::{Arbiter, ArbiterError, ArbiterRules};
 pub use check::check;
+pub use explain::explain;
 pub use facts::{Agent, Dependency, Facts, ToolShape};
 pub use finding::{Finding, Gravity, render};
 pub use gate::{Gate, GateError};
@@ -36,3 +39,7 @@ pub use policy::{
 };
 pub use ruling::{Denied, Held, Permit, Ruling};
 pub use schema::{CedarSchema, SchemaError};
+pub use suite::{
+    Case, CaseAgent, CaseBelief, CaseError, CaseResult, Ending, Suite, SuiteError, SuiteResult,
+    Summary,
+};

@@ -1,0 +1,101 @@
+//! A judgement in a few plain sentences.
+
+use lodestar_core::ladder::{Say, Verdict};
+
+use crate::judgement::{ErrorKind, Judgement, Tightened, Tightener};
+
+/// Why an action may run, waits or does not run.
+pub fn explain(judgement: &Judgement) -> String {
+    let mut sentences = vec![verdict(judgement.verdict).to_owned(), policies(judgement)];
+    for error in &judgement.errors {
+        let what = match (&error.policy, error.kind) {
+            (Some(policy), _) => format!("Policy `{}` could not be evaluated", policy.shown()),
+            (None, ErrorKind::Argument) => "An argument is not as declared".to_owned(),
+            (None, _) => "The question could not be put".to_owned(),
+        };
+        let least = consequence(error.kind.at_least());
+        sentences.push(format!("{what}, which {least}: {}.", error.message));
+    }
+    for Tightened { by, from, to } in &judgement.tightened {
+        let change = format!("made it `{to}`, where it would have been `{from}`.");
+        sentences.push(match by {
+            Tightener::EvaluationError => format!("What could not be evaluated {change}"),
+            Tightener::Floor => format!("The ladder {change}"),
+            Tightener::Arbiter(name) => format!(
+                "The arbiter `{}` {change}",
+                lodestar_core::name::Excerpt::of(name)
+            ),
+        });
+    }
+    for signal in &judgement.signals {
+        sentences.push(format!(
+            "`{}` saw, as {}: {}.",
+            lodestar_core::name::Excerpt::of(&signal.arbiter),
+            signal.severity,
+            crate::text::inert(&signal.reason)
+        ));
+    }
+    sentences.extend(requirement(judgement));
+    sentences.push(format!("The policy in force is `{}`.", judgement.policy));
+    sentences.join("\n")
+}
+
+fn verdict(verdict: Verdict) -> &'static str {
+    match verdict {
+        Verdict::Allow => "The action may run.",
+        Verdict::Hold => "The action waits for a human.",
+        Verdict::Deny => "The action does not run.",
+    }
+}
+
+fn consequence(verdict: Verdict) -> &'static str {
+    match verdict {
+        Verdict::Allow => "changes nothing",
+        Verdict::Hold => "holds it at least",
+        Verdict::Deny => "denies it",
+    }
+}
+
+fn policies(judgement: &Judgement) -> String {
+    let said = |say: Say| match say {
+        Say::Permit => "is permitted",
+        Say::Forbid => "is forbidden",
+        Say::Silent => "is not mentioned",
+    };
+    let ids: Vec<_> = judgement
+        .policies
+        .iter()
+        .map(|id| format!("`{}`", id.shown()))
+        .collect();
+    let by = match ids.as_slice() {
+        [] => "no policy decided".to_owned(),
+        ids => format!("decided by {}", ids.join(", ")),
+    };
+    format!(
+        "To run it {}, to ask for it {}: {by}.",
+        said(judgement.answer.run),
+        said(judgement.answer.ask)
+    )
+}
+
+fn requirement(judgement: &Judgement) -> Option<String> {
+    let needed = judgement.requirement.as_ref()?;
+    let who = match needed.quorum {
+        1 => "one approver".to_owned(),
+        quorum => format!("{quorum} different approvers"),
+    };
+    let roles: Vec<_> = needed
+        .roles
+        .iter()
+        .map(|role| format!("`{}`", lodestar_core::name::Excerpt::of(role)))
+        .collect();
+    let roles = if roles.is_empty() {
+        String::new()
+    } else {
+        format!(", among them the roles {}", roles.join(", "))
+    };
+    Some(format!(
+        "It takes {who}{roles}, within {} seconds.",
+        needed.expires_seconds
+    ))
+}
