@@ -6,36 +6,18 @@ use lodestar_core::chain::Observation;
 use lodestar_core::event::EventType;
 use lodestar_core::key::SecretKey;
 use lodestar_core::name::{ActorId, SessionId};
+use lodestar_firewall::Firewall;
 use lodestar_firewall::authority::Seats;
-use lodestar_firewall::event::Surroundings as _;
 use lodestar_firewall::extract::Extractors;
 use lodestar_firewall::row::keys::Keyring;
 use lodestar_firewall::store::Store;
-use lodestar_firewall::{Firewall, FirewallError};
-use lodestar_log::{AppendError, LogWriter, OpenError, ProjectLog, Trust, WriterOptions};
-use lodestar_replay::{Followed, ReplayError, catch_up};
+use lodestar_log::{LogWriter, ProjectLog, Trust, WriterOptions};
+use lodestar_replay::{Followed, catch_up};
 use serde_json::json;
-use thiserror::Error;
 
+use crate::error::GuardError;
 use crate::recorder::SessionRecorder;
 use crate::surroundings::SystemSurroundings;
-
-/// Why a session could not be opened or go on.
-#[derive(Debug, Error)]
-pub enum GuardError {
-    /// The log refused.
-    #[error(transparent)]
-    Open(#[from] OpenError),
-    /// The log refused an event.
-    #[error(transparent)]
-    Append(#[from] AppendError),
-    /// The store could not follow the logs.
-    #[error(transparent)]
-    Replay(#[from] ReplayError),
-    /// The firewall refused.
-    #[error(transparent)]
-    Firewall(#[from] FirewallError),
-}
 
 /// What a session of a person needs.
 #[allow(missing_debug_implementations, reason = "a store is whatever it is")]
@@ -80,7 +62,7 @@ impl OperatorSession {
         } = operator;
         let followed = catch_up(store.as_mut(), &keyring, &log, &trust)?;
         let mut surroundings = SystemSurroundings::default();
-        let session = new_session(&mut surroundings);
+        let session = surroundings.new_session("op");
         let opening = json!({
             "purpose": purpose,
             "versions": {"lodestar": env!("CARGO_PKG_VERSION")},
@@ -137,15 +119,4 @@ impl OperatorSession {
         self.firewall.session_ended(&log, checkpoint.size)?;
         Ok(())
     }
-}
-
-/// A name that no other session has: the moment, and chance.
-fn new_session(surroundings: &mut SystemSurroundings) -> SessionId {
-    let seconds = surroundings.now().unix_seconds();
-    let chance = surroundings.random();
-    let tail: String = chance[..6]
-        .iter()
-        .map(|byte| format!("{byte:02x}"))
-        .collect();
-    SessionId::new(format!("op-{seconds}-{tail}")).expect("INVARIANT: letters, digits and hyphens")
 }

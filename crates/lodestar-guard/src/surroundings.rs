@@ -2,6 +2,7 @@
 
 use std::time::{SystemTime, UNIX_EPOCH};
 
+use lodestar_core::name::SessionId;
 use lodestar_core::time::Timestamp;
 use lodestar_firewall::event::Surroundings;
 
@@ -21,6 +22,20 @@ impl Default for SystemSurroundings {
             pool: [0; POOL],
             used: POOL,
         }
+    }
+}
+
+impl SystemSurroundings {
+    /// A name that no other session has: the moment, and chance.
+    pub(crate) fn new_session(&mut self, prefix: &str) -> SessionId {
+        let seconds = self.now().unix_seconds();
+        let chance = self.random();
+        let tail: String = chance[..6]
+            .iter()
+            .map(|byte| format!("{byte:02x}"))
+            .collect();
+        SessionId::new(format!("{prefix}-{seconds}-{tail}"))
+            .expect("INVARIANT: letters, digits and hyphens")
     }
 }
 

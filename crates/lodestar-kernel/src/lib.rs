@@ -2,10 +2,31 @@
 //!
 //! | part | role |
 //! |---|---|
+//! | [`Kernel`] | propose, clear, execute, finish: each takes the one before it |
 //! | [`tool`] | what a tool is, and the form in which it is called |
+//! | [`grade`], [`registry`] | what the operator says of tools; contracts with floors |
+//! | [`measure`] | preconditions, measured by the kernel |
+//! | [`protect`] | no tool reaches Lodestar itself |
+//! | [`halt`], [`stop`] | stopping a session, stopping a call |
+//! | [`record`], [`step`] | what is written to the log, and when |
 //! | [`native`] | the tools in the box |
 #![deny(missing_docs)]
 
+pub mod arguments;
+pub mod grade;
+pub mod halt;
+mod kernel;
+pub mod measure;
 pub mod native;
+pub mod opening;
+pub mod protect;
+mod random;
+pub mod record;
+pub mod registry;
+pub mod step;
 pub mod stop;
 pub mod tool;
+
+pub use kernel::{
+    ClearError, Clearance, Draft, Kernel, Limits, Parts, ProposeError, Proposed, Ran,
+};

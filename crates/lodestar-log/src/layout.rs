@@ -41,6 +41,11 @@ impl LogRoot {
         }
     }
 
+    /// The log in this directory itself.
+    pub fn at(dir: impl Into<PathBuf>) -> Self {
+        Self { dir: dir.into() }
+    }
+
     /// The directory itself.
     pub fn dir(&self) -> &Path {
         &self.dir

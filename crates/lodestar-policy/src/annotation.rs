@@ -137,7 +137,7 @@ fn whole(text: &str) -> Option<u64> {
     if plain { text.parse().ok() } else { None }
 }
 
-fn seconds(text: &str) -> Option<u64> {
+pub(crate) fn seconds(text: &str) -> Option<u64> {
     let units = [("s", 1), ("m", 60), ("h", 3600)];
     let (number, unit) = units
         .iter()

@@ -7,15 +7,19 @@
 mod hear;
 mod registry;
 
-pub use hear::{Heard, Pending, Refusal};
+pub use hear::{Answer, Counted, Heard, Hearing, Pending, Refusal};
 pub use registry::{Approver, Registry, RegistryError};
 
 use lodestar_core::canonical::{self, CanonicalError};
 use lodestar_core::chain::Action;
 use lodestar_core::digest::{Digest, sha256};
 use lodestar_core::id::RequestId;
-use lodestar_core::name::SessionId;
+use lodestar_core::key::SecretKey;
+use lodestar_core::name::{ActorId, SessionId};
 use lodestar_core::provenance::ArgumentProvenance;
+use lodestar_core::statement::{
+    Approval, ApprovalDecision, Envelope, Issued, Nonce, StatementError,
+};
 use lodestar_core::time::Timestamp;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -64,4 +68,45 @@ pub struct ApprovalRequest {
     pub created_at: Timestamp,
     /// From when on nobody's word opens it.
     pub expires_at: Timestamp,
+}
+
+impl ApprovalRequest {
+    /// What a person says to this request, signed with their key: bound to the act, the card they saw
+    /// and the policy in force, and good for as long as the request.
+    pub fn answer(
+        &self,
+        approver: &ActorId,
+        decision: ApprovalDecision,
+        reason: &str,
+        signed: Signed<'_>,
+    ) -> Result<Envelope, StatementError> {
+        let issued = Issued {
+            expires_at: Some(self.expires_at),
+            issued_at: signed.at,
+            key_id: signed.key.public().key_id(),
+            nonce: signed.nonce,
+            subject: Approval {
+                approver: approver.clone(),
+                card: self.card_digest,
+                decision,
+                fingerprint: self.card.action.fingerprint,
+                policy: self.policy,
+                reason: reason.to_owned(),
+                request: self.id,
+                session: self.session.clone(),
+            },
+        };
+        Envelope::sign(&issued, signed.key)
+    }
+}
+
+/// With which key, when, and by which nonce an answer is signed.
+#[derive(Debug, Clone, Copy)]
+pub struct Signed<'a> {
+    /// The approver's key.
+    pub key: &'a SecretKey,
+    /// Now.
+    pub at: Timestamp,
+    /// Sixteen bytes from a random source.
+    pub nonce: Nonce,
 }

@@ -126,6 +126,13 @@ impl ArbiterRules {
         Ok(Self(rules))
     }
 
+    /// Those that look, and how grave what they see is.
+    pub fn iter(&self) -> impl Iterator<Item = (Arbiter, Severity)> + '_ {
+        self.0
+            .iter()
+            .map(|(arbiter, severity)| (*arbiter, *severity))
+    }
+
     /// What those that are on see, in the order of their names.
     pub(crate) fn look(&self, facts: &Facts<'_>, tool: Option<&ToolShape>) -> Vec<Signal> {
         let seen = self.0.iter().filter_map(|(arbiter, &severity)| {

@@ -162,6 +162,15 @@ impl Gate {
         &self.default
     }
 
+    /// Whether some policy may say that one has to ask for this tool.
+    pub fn may_ask(&self, tool: &ToolName) -> bool {
+        let asks = |resource: &Resource| {
+            let mut policies = resource.ask.slice.policies.policies();
+            policies.any(|policy| policy.effect() == Effect::Permit)
+        };
+        self.resources.get(tool).is_some_and(asks)
+    }
+
     /// The policy's digest.
     pub fn digest(&self) -> Digest {
         self.policy.digest()

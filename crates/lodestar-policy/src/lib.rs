@@ -16,13 +16,15 @@ mod reads;
 mod request;
 mod ruling;
 mod schema;
+mod settings;
 mod slice;
 mod suite;
 mod text;
 mod value;
 
 pub use approval::{
-    ApprovalRequest, Approver, Card, Heard, Pending, Refusal, Registry, RegistryError,
+    Answer, ApprovalRequest, Approver, Card, Counted, Heard, Hearing, Pending, Refusal, Registry,
+    RegistryError, Signed,
 };
 pub use arbiter::{Arbiter, ArbiterError, ArbiterRules};
 pub use check::check;
@@ -39,6 +41,7 @@ pub use policy::{
 };
 pub use ruling::{Denied, Held, Permit, Ruling};
 pub use schema::{CedarSchema, SchemaError};
+pub use settings::parse_duration;
 pub use suite::{
     Case, CaseAgent, CaseBelief, CaseError, CaseResult, Ending, Suite, SuiteError, SuiteResult,
     Summary,

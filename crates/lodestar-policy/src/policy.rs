@@ -145,7 +145,11 @@ impl Policy {
         Self::read(bytes, sha256(bytes), SignatureState::Preset)
     }
 
-    fn read(bytes: &[u8], digest: Digest, signature: SignatureState) -> Result<Self, PolicyError> {
+    pub(crate) fn read(
+        bytes: &[u8],
+        digest: Digest,
+        signature: SignatureState,
+    ) -> Result<Self, PolicyError> {
         if bytes.len() > MAX_POLICY_LEN {
             return Err(PolicyError::TooLong(bytes.len()));
         }

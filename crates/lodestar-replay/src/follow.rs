@@ -433,7 +433,7 @@ fn lead_one(
 }
 
 /// What an event of a log is to a store.
-enum Recorded {
+pub(crate) enum Recorded {
     /// It changes no belief.
     Other,
     /// It did, and nobody can tell any more how.
@@ -452,18 +452,23 @@ pub(crate) fn changes_beliefs(kind: EventType) -> bool {
 }
 
 fn firewall_event(event: &Event, session: &Counted) -> Result<Recorded, ReplayError> {
+    let read = read_event(event, &session.dir);
+    read.map_err(|problem| session.gone(format!("#{}: {problem}", event.seq)))
+}
+
+/// Reads what an event says of beliefs, if anything.
+pub(crate) fn read_event(event: &Event, dir: &SessionDir) -> Result<Recorded, String> {
     let kind = EventType::parse(event.kind.as_bytes());
     let Some(kind) = kind.filter(|kind| changes_beliefs(*kind)) else {
         return Ok(Recorded::Other);
     };
-    let gone = |problem: String| session.gone(format!("#{}: {problem}", event.seq));
-    let payload = event.whole(&session.dir).map_err(|e| gone(e.to_string()))?;
+    let payload = event.whole(dir).map_err(|problem| problem.to_string())?;
     let Some(payload) = payload else {
         return Ok(Recorded::Redacted);
     };
     match FirewallEvent::read(kind, payload) {
         Some(Ok(recorded)) => Ok(Recorded::Event(Box::new(recorded))),
-        Some(Err(error)) => Err(gone(error.to_string())),
+        Some(Err(problem)) => Err(problem.to_string()),
         None => Ok(Recorded::Other),
     }
 }

@@ -3,6 +3,7 @@
 //! - [`catch_up`]: a store that lags behind, after a crash or a copy, follows what was recorded
 //! - [`rebuild`]: a store that was lost or edited is made again, from verified logs
 //! - [`examine`]: does a store say what its logs say?
+//! - [`derive`]: does a session follow from its own log, verdict by verdict?
 //!
 //! A session counts only if the ledger knows it and its own chain, checkpoint and payloads verify;
 //! one that does not is named and passed over.
@@ -10,6 +11,8 @@
 
 mod examine;
 mod follow;
+mod session;
 
 pub use examine::{StoreFinding, StoreReport, examine};
 pub use follow::{Followed, Refused, ReplayError, StoreProgress, catch_up, rebuild};
+pub use session::{DeriveError, Difference, Otherwise, SessionReplay, derive};

@@ -1,10 +1,13 @@
-//! Stores over real logs: they follow, they are made again, and what was tampered with is named.
+//! Stores over real logs, and governed sessions end to end.
 #![allow(
     clippy::unwrap_used,
     reason = "a test that unwraps an error has failed"
 )]
 
+mod calls;
 mod crash;
+mod governed;
+mod holds;
 mod rebuild;
 mod tamper;
 mod world;

@@ -94,33 +94,41 @@ pub enum Heard {
     },
 }
 
-/// An open request.
-#[derive(Debug)]
-pub struct Pending {
-    held: Option<Held>,
+/// What has been heard of one request: pure, so that the log can be heard again.
+#[derive(Debug, Clone)]
+pub struct Hearing {
     request: ApprovalRequest,
-    requested: u64,
     granted: Vec<(ActorId, Digest)>,
     seen: BTreeSet<Nonce>,
+    is_open: bool,
 }
 
-impl Pending {
-    /// Opens a request for a held action and records it.
-    pub fn open(
-        held: Held,
-        request: ApprovalRequest,
-        log: &LogWriter,
-        actor: &ActorId,
-    ) -> Result<Self, AppendError> {
-        let parents = [held.seq()];
-        let receipt = log.append(EventType::APPROVAL_REQUESTED, actor, &parents, &request)?;
-        Ok(Self {
-            held: Some(held),
-            requested: receipt.seq(),
+/// What a statement comes to.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Counted {
+    /// Yes, and so many people are still missing.
+    Grant {
+        /// How many.
+        missing: u32,
+    },
+    /// No.
+    Deny {
+        /// Who.
+        approver: ActorId,
+        /// Why, in their words.
+        reason: String,
+    },
+}
+
+impl Hearing {
+    /// A request that nobody has answered.
+    pub fn new(request: ApprovalRequest) -> Self {
+        Self {
             request,
             granted: Vec::new(),
             seen: BTreeSet::new(),
-        })
+            is_open: true,
+        }
     }
 
     /// What is asked.
@@ -128,69 +136,35 @@ impl Pending {
         &self.request
     }
 
-    /// Hears one statement and records what came of it.
+    /// The statements that said yes, by digest.
+    pub fn grants(&self) -> Vec<Digest> {
+        self.granted.iter().map(|(_, digest)| *digest).collect()
+    }
+
+    /// Checks a statement and counts it if it holds.
     pub fn hear(
         &mut self,
         statement: &Envelope,
         registry: &Registry,
         now: Timestamp,
-        log: &LogWriter,
-        actor: &ActorId,
-    ) -> Result<Heard, AppendError> {
-        let parents = [self.requested];
-        let id = self.request.id;
-        let checked = self.check(statement, registry, now);
-        let (approval, nonce) = match checked {
-            Ok(checked) => checked,
-            Err(refusal) => {
-                let payload = json!({"request": id, "reason": refusal, "statement": statement});
-                log.append(EventType::APPROVAL_REFUSED, actor, &parents, &payload)?;
-                return Ok(Heard::Refused(refusal));
-            }
-        };
+    ) -> Result<Counted, Refusal> {
+        let (approval, nonce) = self.check(statement, registry, now)?;
         self.seen.insert(nonce);
         match approval.decision {
             ApprovalDecision::Deny => {
-                let payload = json!({"request": id, "statement": statement});
-                log.append(EventType::APPROVAL_DENIED, actor, &parents, &payload)?;
-                self.held = None;
-                Ok(Heard::Denied {
+                self.is_open = false;
+                Ok(Counted::Deny {
                     approver: approval.approver,
                     reason: approval.reason,
                 })
             }
             ApprovalDecision::Grant => {
-                let digest = statement.digest();
-                self.granted.push((approval.approver, digest));
+                self.granted.push((approval.approver, statement.digest()));
                 let missing = self.missing(registry);
-                let payload = json!({"request": id, "statement": statement, "missing": missing});
-                log.append(EventType::APPROVAL_GRANTED, actor, &parents, &payload)?;
-                Ok(match (missing, self.held.take()) {
-                    (0, Some(held)) => Heard::Granted(held.granted(id, self.grants())),
-                    (missing, held) => {
-                        self.held = held;
-                        Heard::Counted { missing }
-                    }
-                })
+                self.is_open = missing > 0;
+                Ok(Counted::Grant { missing })
             }
         }
-    }
-
-    /// Closes a request that nobody resolved in time, and records that.
-    pub fn expire(mut self, log: &LogWriter, actor: &ActorId) -> Result<RequestId, AppendError> {
-        self.held = None;
-        let payload = json!({"request": self.request.id, "expired_at": self.request.expires_at});
-        log.append(
-            EventType::APPROVAL_EXPIRED,
-            actor,
-            &[self.requested],
-            &payload,
-        )?;
-        Ok(self.request.id)
-    }
-
-    fn grants(&self) -> Vec<Digest> {
-        self.granted.iter().map(|(_, digest)| *digest).collect()
     }
 
     /// The checks, in the order of the specification.
@@ -214,7 +188,7 @@ impl Pending {
         if approval.session != self.request.session {
             return Err(Refusal::OtherSession);
         }
-        if approval.request != self.request.id || self.held.is_none() {
+        if approval.request != self.request.id || !self.is_open {
             return Err(Refusal::OtherRequest);
         }
         let action = &self.request.card.action;
@@ -266,5 +240,122 @@ impl Pending {
             .quorum
             .saturating_sub(people.len() as u32);
         lacking.max(u32::from(uncovered > 0))
+    }
+}
+
+/// An open request of a live session.
+#[derive(Debug)]
+pub struct Pending {
+    held: Option<Held>,
+    hearing: Hearing,
+    requested: u64,
+}
+
+impl Pending {
+    /// Opens a request for a held action and records it.
+    pub fn open(
+        held: Held,
+        request: ApprovalRequest,
+        log: &LogWriter,
+        actor: &ActorId,
+    ) -> Result<Self, AppendError> {
+        let parents = [held.seq()];
+        let receipt = log.append(EventType::APPROVAL_REQUESTED, actor, &parents, &request)?;
+        Ok(Self {
+            held: Some(held),
+            requested: receipt.seq(),
+            hearing: Hearing::new(request),
+        })
+    }
+
+    /// What is asked.
+    pub fn request(&self) -> &ApprovalRequest {
+        self.hearing.request()
+    }
+
+    /// Hears one statement and records what came of it.
+    pub fn hear(
+        &mut self,
+        statement: &Envelope,
+        registry: &Registry,
+        now: Timestamp,
+        log: &LogWriter,
+        actor: &ActorId,
+    ) -> Result<Heard, AppendError> {
+        let request = self.request().id;
+        let counted = self.hearing.hear(statement, registry, now);
+        let (kind, record) = match &counted {
+            Err(refusal) => (
+                EventType::APPROVAL_REFUSED,
+                Answer {
+                    reason: Some(refusal.clone()),
+                    ..Answer::new(request, statement, now)
+                },
+            ),
+            Ok(Counted::Deny { .. }) => (
+                EventType::APPROVAL_DENIED,
+                Answer::new(request, statement, now),
+            ),
+            Ok(Counted::Grant { missing }) => (
+                EventType::APPROVAL_GRANTED,
+                Answer {
+                    missing: Some(*missing),
+                    ..Answer::new(request, statement, now)
+                },
+            ),
+        };
+        log.append(kind, actor, &[self.requested], &record)?;
+        Ok(match counted {
+            Err(refusal) => Heard::Refused(refusal),
+            Ok(Counted::Deny { approver, reason }) => {
+                self.held = None;
+                Heard::Denied { approver, reason }
+            }
+            Ok(Counted::Grant { missing: 0 }) => match self.held.take() {
+                Some(held) => Heard::Granted(held.granted(request, self.hearing.grants())),
+                // A full quorum closes the hearing, so nothing is granted a second time.
+                None => Heard::Refused(Refusal::Repeated),
+            },
+            Ok(Counted::Grant { missing }) => Heard::Counted { missing },
+        })
+    }
+
+    /// Closes a request that nobody resolved in time, and records that.
+    pub fn expire(mut self, log: &LogWriter, actor: &ActorId) -> Result<RequestId, AppendError> {
+        self.held = None;
+        let request = self.request().id;
+        let payload = json!({"request": request, "expired_at": self.request().expires_at});
+        let kind = EventType::APPROVAL_EXPIRED;
+        log.append(kind, actor, &[self.requested], &payload)?;
+        Ok(request)
+    }
+}
+
+/// `approval.granted@1`, `approval.denied@1` and `approval.refused@1`.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Answer {
+    /// The request.
+    pub request: RequestId,
+    /// The statement, whole.
+    pub statement: Envelope,
+    /// The moment at which it was checked.
+    pub heard_at: Timestamp,
+    /// The first check that failed.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub reason: Option<Refusal>,
+    /// How many people are still missing.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub missing: Option<u32>,
+}
+
+impl Answer {
+    fn new(request: RequestId, statement: &Envelope, heard_at: Timestamp) -> Self {
+        Self {
+            request,
+            statement: statement.clone(),
+            heard_at,
+            reason: None,
+            missing: None,
+        }
     }
 }

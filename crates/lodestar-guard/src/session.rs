@@ -1,0 +1,154 @@
+//! A governed session: every call goes through the gate, every result through the firewall, and all
+//! of it into the log.
+
+mod call;
+mod hold;
+mod memory;
+mod open;
+mod reply;
+mod say;
+
+pub use call::CallOptions;
+pub use hold::{Holds, Resolver, Resolving};
+pub use open::{OpenError, Setup};
+pub use reply::{Outcome, Reply};
+pub use say::DecideError;
+
+use std::collections::HashMap;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, OnceLock};
+use std::time::Duration;
+
+use lodestar_core::event::EventType;
+use lodestar_core::id::DecisionId;
+use lodestar_core::name::{ActorId, SessionId};
+use lodestar_core::scope::Scope;
+use lodestar_core::sensitivity::Sensitivity;
+use lodestar_firewall::provenance::ProvenanceIndex;
+use lodestar_kernel::Kernel;
+use lodestar_kernel::registry::Registry;
+use lodestar_log::LogWriter;
+use lodestar_policy::{Gate, Registry as Approvers};
+use serde::Serialize;
+use serde_json::json;
+
+use crate::error::GuardError;
+use memory::Memory;
+
+/// A handle on a governed session. Clones are the same session; calls may run side by side.
+#[derive(Debug, Clone)]
+pub struct Session {
+    inner: Arc<Inner>,
+}
+
+#[derive(Debug)]
+struct Inner {
+    kernel: Arc<Kernel>,
+    gate: Gate,
+    log: LogWriter,
+    actor: ActorId,
+    scope: Scope,
+    sensitivity: Sensitivity,
+    memory: Memory,
+    provenance: Mutex<Index>,
+    holds: Holds,
+    approvers: Approvers,
+    approval_timeout: Duration,
+    deadline: Duration,
+    counts: Counted,
+    decided: Mutex<HashMap<DecisionId, say::Decided>>,
+    halt_noted: OnceLock<()>,
+}
+
+/// The provenance index has no `Debug`, and nothing of it is for showing.
+struct Index(ProvenanceIndex);
+
+impl std::fmt::Debug for Index {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("Index")
+    }
+}
+
+/// What became of the calls of a session.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
+pub struct Counts {
+    /// Calls.
+    pub calls: u64,
+    /// Those that ran.
+    pub ran: u64,
+    /// Those that were held.
+    pub held: u64,
+    /// Those that did not run.
+    pub refused: u64,
+}
+
+#[derive(Debug, Default)]
+struct Counted {
+    calls: AtomicU64,
+    ran: AtomicU64,
+    held: AtomicU64,
+    refused: AtomicU64,
+}
+
+impl Counted {
+    fn add(counter: &AtomicU64) {
+        counter.fetch_add(1, Ordering::Relaxed);
+    }
+
+    fn get(&self) -> Counts {
+        let of = |counter: &AtomicU64| counter.load(Ordering::Relaxed);
+        Counts {
+            calls: of(&self.calls),
+            ran: of(&self.ran),
+            held: of(&self.held),
+            refused: of(&self.refused),
+        }
+    }
+}
+
+impl Session {
+    /// Which session it is.
+    pub fn id(&self) -> &SessionId {
+        self.inner.log.dir().session()
+    }
+
+    /// The tools.
+    pub fn tools(&self) -> &Registry {
+        self.inner.kernel.registry()
+    }
+
+    /// What became of its calls so far.
+    pub fn counts(&self) -> Counts {
+        self.inner.counts.get()
+    }
+
+    /// Stops it: what runs is told to stop, and nothing further clears. There is no way back.
+    pub fn halt(&self, reason: &str) -> Result<(), GuardError> {
+        self.inner.kernel.halt().set();
+        self.record_halt(reason)
+    }
+
+    fn record_halt(&self, reason: &str) -> Result<(), GuardError> {
+        let payload = json!({"by": self.inner.actor, "reason": reason});
+        let log = &self.inner.log;
+        log.append(EventType::SESSION_HALTED, &self.inner.actor, &[], &payload)?;
+        Ok(())
+    }
+
+    /// Ends it; when this returns, all of it is on disk. Handles that are left refuse every call.
+    pub async fn close(&self, reason: &str) -> Result<Counts, GuardError> {
+        self.inner.kernel.halt().set();
+        let session = self.clone();
+        let reason = reason.to_owned();
+        let closing = tokio::task::spawn_blocking(move || session.close_now(&reason));
+        closing.await.map_err(|_| GuardError::Panicked)?
+    }
+
+    fn close_now(&self, reason: &str) -> Result<Counts, GuardError> {
+        let counts = self.counts();
+        let payload = json!({"reason": reason, "counts": counts});
+        let checkpoint = self.inner.log.close(&self.inner.actor, &payload)?;
+        self.inner.memory.ended(checkpoint.size)?;
+        Ok(counts)
+    }
+}

@@ -1,0 +1,335 @@
+//! One call, end to end.
+
+use std::sync::{Arc, PoisonError};
+use std::time::Duration;
+
+use lodestar_core::chain::{Observation, ObservationTrust};
+use lodestar_core::event::EventType;
+use lodestar_core::id::{DecisionId, InvocationId, ObservationId};
+use lodestar_core::name::{Excerpt, LabelError, ToolName};
+use lodestar_core::provenance::{ArgumentProvenance, Label};
+use lodestar_kernel::measure::Measured;
+use lodestar_kernel::record::Rejection;
+use lodestar_kernel::registry::{Entry, GradedBy};
+use lodestar_kernel::step::Step;
+use lodestar_kernel::stop::Stop;
+use lodestar_kernel::tool::Output;
+use lodestar_kernel::{ClearError, Draft, Limits, ProposeError, Proposed, Ran};
+use lodestar_policy::{Denied, Dependency, Permit, Ruling, Signal, explain};
+use serde_json::{Map, Value};
+
+use super::memory::Taken;
+use super::reply::{Outcome, Reply};
+use super::{Counted, Session};
+use crate::error::GuardError;
+
+/// How one call is made.
+#[derive(Debug, Clone, Default)]
+pub struct CallOptions {
+    /// The decision it carries out; without one, a decision is synthesised from where its arguments
+    /// came from.
+    pub decision: Option<DecisionId>,
+    /// How long it may take; the session's own limit where nothing is said.
+    pub deadline: Option<Duration>,
+    /// A switch that stops it early.
+    pub stop: Stop,
+    /// What monitors saw before the gate answers. It can only tighten.
+    pub signals: Vec<Signal>,
+}
+
+/// Most beliefs that a synthesised decision names: more is not read by anybody.
+const MAX_DEPENDENCIES: usize = 32;
+
+impl Session {
+    /// Calls a tool, if the gate lets it.
+    pub async fn call(&self, tool: &str, arguments: Value) -> Result<Reply, GuardError> {
+        self.call_with(tool, arguments, CallOptions::default())
+            .await
+    }
+
+    /// As [`call`](Self::call), with more said about it.
+    pub async fn call_with(
+        &self,
+        tool: &str,
+        arguments: Value,
+        options: CallOptions,
+    ) -> Result<Reply, GuardError> {
+        Counted::add(&self.inner.counts.calls);
+        let reply = self.run(tool, arguments, options).await?;
+        let counter = match reply.outcome {
+            Outcome::Refused(_) => &self.inner.counts.refused,
+            Outcome::Returned(_) | Outcome::Failed(_) => &self.inner.counts.ran,
+        };
+        Counted::add(counter);
+        Ok(reply)
+    }
+
+    async fn run(
+        &self,
+        tool: &str,
+        arguments: Value,
+        options: CallOptions,
+    ) -> Result<Reply, GuardError> {
+        self.note_halt()?;
+        let draft = match self.draft(tool, arguments, options.decision).await? {
+            Ok(draft) => draft,
+            Err(reply) => return Ok(reply),
+        };
+        let proposed = match self.propose(draft).await? {
+            Ok(proposed) => proposed,
+            Err(why) => return Ok(refused(None, None, why)),
+        };
+        let (inner, facts) = (&self.inner, proposed.facts());
+        let ruling = inner.gate.rule(
+            &facts,
+            &options.signals,
+            &inner.log,
+            &inner.actor,
+            proposed.seq(),
+        )?;
+        inner.kernel.steps().made(Step::Judged);
+        let limits = Limits {
+            deadline: options.deadline.unwrap_or(inner.deadline),
+            stop: options.stop,
+        };
+        match ruling {
+            Ruling::Allowed(permit) => self.go(proposed, permit, &[], &limits).await,
+            Ruling::Denied(denied) => self.denied(&proposed, &denied),
+            Ruling::Held(held) => {
+                Counted::add(&inner.counts.held);
+                self.hold(proposed, held, &limits).await
+            }
+        }
+    }
+
+    /// Clears and executes, then takes in what came of it.
+    pub(super) async fn go(
+        &self,
+        proposed: Proposed,
+        permit: Permit,
+        held: &[Measured],
+        limits: &Limits,
+    ) -> Result<Reply, GuardError> {
+        let kernel = &self.inner.kernel;
+        let (action, seq) = (proposed.proposal().action.id, proposed.seq());
+        let entry = Arc::clone(proposed.entry());
+        let clearance = match kernel.clear(proposed, permit, held).await {
+            Ok(clearance) => clearance,
+            Err(ClearError::Rejected(why)) => {
+                if why == Rejection::Halted {
+                    self.note_halt()?;
+                }
+                return Ok(refused(Some(action), Some(seq), why));
+            }
+            Err(ClearError::Log(problem)) => return Err(problem.into()),
+            Err(ClearError::OtherAction) => return Err(GuardError::OtherAction),
+        };
+        let ran = kernel.execute(clearance, limits).await;
+        let observations = match ran.result() {
+            Ok(output) => vec![self.take_in(&ran, &entry, output).await?],
+            Err(_) => Vec::new(),
+        };
+        let (receipt, result) = kernel.finish(ran, observations)?;
+        Ok(Reply {
+            action: Some(action),
+            seq: Some(receipt.seq()),
+            outcome: match result {
+                Ok(output) => Outcome::Returned(output),
+                Err(error) => Outcome::Failed(error),
+            },
+        })
+    }
+
+    fn denied(&self, proposed: &Proposed, denied: &Denied) -> Result<Reply, GuardError> {
+        let action = &proposed.proposal().action;
+        let reason = match &proposed.proposal().reaches {
+            Some(reach) => format!(
+                "the argument `{}` leads to `{}`, which no tool may reach",
+                reach.argument,
+                Excerpt::of(&reach.to)
+            ),
+            None => explain(denied.judgement()),
+        };
+        let why = Rejection::PolicyDenied { reason };
+        let parents = [proposed.seq(), denied.seq()];
+        let kernel = &self.inner.kernel;
+        let receipt = kernel.reject(Some(action.id), &action.tool, why.clone(), &parents)?;
+        Ok(refused(Some(action.id), Some(receipt.seq()), why))
+    }
+
+    /// Settles tool, arguments, provenance and decision; a call that cannot even be proposed is
+    /// recorded as refused.
+    async fn draft(
+        &self,
+        tool: &str,
+        arguments: Value,
+        decision: Option<DecisionId>,
+    ) -> Result<Result<Draft, Reply>, GuardError> {
+        let tool = match ToolName::new(tool) {
+            Ok(tool) => tool,
+            Err(problem) => return Ok(Err(unnamed(&problem))),
+        };
+        let Value::Object(arguments) = arguments else {
+            let reason = "the arguments of a call are an object".to_owned();
+            let why = Rejection::InvalidArguments { reason };
+            let kernel = &self.inner.kernel;
+            let receipt = kernel.reject(None, &tool, why.clone(), &[])?;
+            return Ok(Err(refused(None, Some(receipt.seq()), why)));
+        };
+        let (arguments, provenance) = self.explain(arguments);
+        let (decision, decided, dependencies) = match decision {
+            Some(decision) => self.decided(decision).await?,
+            None => self.synthesise(&tool, &provenance).await?,
+        };
+        Ok(Ok(Draft {
+            tool,
+            arguments,
+            decision,
+            decided,
+            provenance,
+            dependencies,
+        }))
+    }
+
+    fn explain(
+        &self,
+        arguments: Map<String, Value>,
+    ) -> (Map<String, Value>, Vec<ArgumentProvenance>) {
+        let arguments = Value::Object(arguments);
+        let index = self.inner.provenance.lock();
+        let index = index.unwrap_or_else(PoisonError::into_inner);
+        let provenance = index.0.explain(&arguments);
+        let Value::Object(arguments) = arguments else {
+            unreachable!("it was made an object above")
+        };
+        (arguments, provenance)
+    }
+
+    /// The beliefs behind what was read, and where they stand.
+    async fn synthesise(
+        &self,
+        tool: &ToolName,
+        provenance: &[ArgumentProvenance],
+    ) -> Result<(DecisionId, Option<u64>, Vec<Dependency>), GuardError> {
+        let read = provenance.iter().flat_map(|argument| {
+            let inside = argument.inside.iter().map(|inside| &inside.label);
+            std::iter::once(&argument.label).chain(inside)
+        });
+        let observations: Vec<ObservationId> = read
+            .filter_map(|label| match label {
+                Label::Read { observations, .. } => Some(observations),
+                _ => None,
+            })
+            .flatten()
+            .copied()
+            .collect();
+        let mut beliefs = self.inner.memory.of_observations(&observations);
+        beliefs.truncate(MAX_DEPENDENCIES);
+        let dependencies = match self.inner.memory.standings(beliefs).await? {
+            Ok(found) => found,
+            // A row that does not count any more is no reason to call less.
+            Err(_) => Vec::new(),
+        };
+        let (id, seq) = self.record_synthesised(tool, &dependencies)?;
+        Ok((id, Some(seq), dependencies))
+    }
+
+    async fn propose(&self, draft: Draft) -> Result<Result<Proposed, Rejection>, GuardError> {
+        let kernel = &self.inner.kernel;
+        let measures = kernel.registry().get(&draft.tool).is_some_and(|entry| {
+            let preconditions = &entry.record().contract.preconditions;
+            preconditions.iter().len() > 0
+        });
+        // Measuring may hash a file or start git: not on the caller's thread.
+        let proposed = if measures {
+            let kernel = Arc::clone(kernel);
+            let proposing = tokio::task::spawn_blocking(move || kernel.propose(draft));
+            proposing.await.map_err(|_| GuardError::Panicked)?
+        } else {
+            kernel.propose(draft)
+        };
+        match proposed {
+            Ok(proposed) => Ok(Ok(proposed)),
+            Err(ProposeError::Rejected(why)) => Ok(Err(why)),
+            Err(ProposeError::Log(problem)) => Err(problem.into()),
+        }
+    }
+
+    /// Records what came back, verbatim, and lets the firewall make of it what it is: a rumour.
+    async fn take_in(
+        &self,
+        ran: &Ran,
+        entry: &Entry,
+        output: &Output,
+    ) -> Result<ObservationId, GuardError> {
+        let (inner, action) = (&self.inner, &ran.proposal().action);
+        let (id, now) = inner.kernel.stamp(ObservationId::from_parts);
+        let (invocation_id, _) = inner.kernel.stamp(InvocationId::from_parts);
+        let observation = Observation {
+            id,
+            tool: action.tool.clone(),
+            invocation_id,
+            captured_at: now,
+            session: self.id().clone(),
+            project: inner.log.dir().project().clone(),
+            actor: inner.actor.clone(),
+            trust: ObservationTrust::Raw,
+            sensitivity: inner.sensitivity.under(action.contract.data_sensitivity),
+            content: output.content.clone(),
+        };
+        let kind = EventType::OBSERVATION_RECORDED;
+        let parents = [ran.cleared()];
+        inner
+            .log
+            .append(kind, &inner.actor, &parents, &observation)?;
+        inner.kernel.steps().made(Step::Observed);
+        let taken = Taken {
+            observation,
+            server: action.server.clone(),
+            arguments: Value::Object(action.arguments.clone()),
+            definition: ran.proposal().definition,
+            reviewed: entry.record().graded_by != GradedBy::Nobody,
+            is_error: output.is_error,
+            scope: inner.scope.clone(),
+        };
+        let taken = inner.memory.take(taken).await?;
+        self.note_reading(&taken.observation);
+        inner.kernel.steps().made(Step::Believed);
+        Ok(id)
+    }
+
+    /// The index knows what was read, so that it can say later where a value came from.
+    pub(super) fn note_reading(&self, observation: &Observation) {
+        let index = self.inner.provenance.lock();
+        let mut index = index.unwrap_or_else(PoisonError::into_inner);
+        for block in &observation.content {
+            index.0.read_block(observation.id, block);
+        }
+    }
+
+    /// Records a halt that came from outside, once.
+    fn note_halt(&self) -> Result<(), GuardError> {
+        let halt = self.inner.kernel.halt();
+        if halt.is_halted() && self.inner.halt_noted.set(()).is_ok() {
+            self.record_halt(&halt.reason())?;
+        }
+        Ok(())
+    }
+}
+
+pub(super) fn refused(
+    action: Option<lodestar_core::id::ActionId>,
+    seq: Option<u64>,
+    why: Rejection,
+) -> Reply {
+    Reply {
+        action,
+        seq,
+        outcome: Outcome::Refused(why),
+    }
+}
+
+fn unnamed(problem: &LabelError) -> Reply {
+    let reason = format!("this is no tool's name: {problem}");
+    refused(None, None, Rejection::InvalidArguments { reason })
+}

@@ -1,0 +1,223 @@
+//! What does not come from tools: decisions, content from elsewhere, a person's word, the task.
+
+use std::sync::PoisonError;
+
+use lodestar_core::chain::{
+    Choice, ChoiceError, ContentBlock, Decision, DecisionOrigin, EmptyList, NonEmpty, Observation,
+    ObservationTrust,
+};
+use lodestar_core::digest::sha256;
+use lodestar_core::event::EventType;
+use lodestar_core::id::{BeliefId, DecisionId, InvocationId, ObservationId};
+use lodestar_core::name::ToolName;
+use lodestar_core::provenance::GivenSource;
+use lodestar_core::statement::Envelope;
+use lodestar_firewall::Context;
+use lodestar_kernel::tool::NATIVE_SERVER;
+use lodestar_policy::Dependency;
+use serde_json::{Map, Value, json};
+use thiserror::Error;
+
+use super::memory::Taken;
+use super::{Index, Session};
+use crate::error::GuardError;
+
+/// Why a decision was not recorded.
+#[derive(Debug, Error)]
+pub enum DecideError {
+    /// Decisions rest on beliefs.
+    #[error("a decision names at least one belief that it rests on")]
+    CitesNothing,
+    /// A belief that is not there, or whose row does not count.
+    #[error("the decision rests on belief `{0}`, which is not there or does not count")]
+    UnknownBelief(BeliefId),
+    /// There is nothing to choose from.
+    #[error(transparent)]
+    NoOptions(#[from] EmptyList),
+    /// What was chosen is none of the options.
+    #[error(transparent)]
+    Choice(#[from] ChoiceError),
+    /// The session cannot go on.
+    #[error(transparent)]
+    Guard(#[from] GuardError),
+}
+
+/// What decisions are kept at hand, so that a call can name one.
+pub(super) type Decided = (u64, Vec<BeliefId>);
+
+impl Session {
+    /// Records a decision of the agent's: what was to be decided, among what, and on which beliefs it
+    /// rests. Name it in a call to say what the call carries out.
+    pub async fn decide(
+        &self,
+        question: &str,
+        options: Vec<String>,
+        chosen: &str,
+        beliefs: Vec<BeliefId>,
+    ) -> Result<DecisionId, DecideError> {
+        if beliefs.is_empty() {
+            return Err(DecideError::CitesNothing);
+        }
+        let choice = Choice::new(NonEmpty::try_from(options)?, chosen.to_owned())?;
+        if let Err(unknown) = self.inner.memory.standings(beliefs.clone()).await? {
+            return Err(DecideError::UnknownBelief(unknown));
+        }
+        let (id, now) = self.inner.kernel.stamp(DecisionId::from_parts);
+        let decision = Decision {
+            id,
+            question: question.to_owned(),
+            choice,
+            belief_dependencies: beliefs.clone(),
+            policy_dependencies: Vec::new(),
+            made_by: self.inner.actor.clone(),
+            made_at: now,
+            origin: DecisionOrigin::Declared,
+        };
+        let seq = self.record_decision(&decision)?;
+        let decided = self.inner.decided.lock();
+        let mut decided = decided.unwrap_or_else(PoisonError::into_inner);
+        decided.insert(id, (seq, beliefs));
+        Ok(id)
+    }
+
+    /// Content that came from elsewhere than a tool of the session: a page the user pasted, a message.
+    /// It enters as what it is, unverified.
+    pub async fn observe(
+        &self,
+        source: &str,
+        content: Vec<ContentBlock>,
+    ) -> Result<ObservationId, GuardError> {
+        let tool = ToolName::new(source).map_err(GuardError::Name)?;
+        let observation = self.observation(tool, content);
+        let id = observation.id;
+        self.record_observation(&observation)?;
+        let taken = Taken {
+            observation,
+            server: super::open::native_server(),
+            arguments: json!({}),
+            definition: sha256(source.as_bytes()),
+            // Whoever feeds it in named the source; nobody reviewed what it says.
+            reviewed: false,
+            is_error: false,
+            scope: self.inner.scope.clone(),
+        };
+        let taken = self.inner.memory.take(taken).await?;
+        self.note_reading(&taken.observation);
+        Ok(id)
+    }
+
+    /// Takes in what a person signed: it counts as evidence, and its value as given.
+    pub async fn assert(&self, statement: &Envelope) -> Result<BeliefId, GuardError> {
+        let text = String::from_utf8_lossy(statement.unverified_payload()).into_owned();
+        let content = vec![ContentBlock::Text {
+            text,
+            rest: Map::new(),
+        }];
+        let tool = ToolName::new(format!("{NATIVE_SERVER}.assert"));
+        let tool = tool.expect("INVARIANT: a short constant");
+        let observation = self.observation(tool, content);
+        self.record_observation(&observation)?;
+        let memory = &self.inner.memory;
+        let belief = memory.assert(statement.clone(), observation).await?;
+        // Only now: a statement that does not hold gives nothing.
+        let said =
+            serde_json::from_slice::<Value>(statement.unverified_payload()).unwrap_or_default();
+        if let Some(Value::String(value)) = said.pointer("/subject/predicate/object") {
+            let source = GivenSource::Assertion {
+                statement: statement.digest(),
+            };
+            self.with_index(|index| index.0.give_value(value, source))?;
+        }
+        Ok(belief)
+    }
+
+    /// What is believed, for a planner: supported, clean, not too old, and nothing that was only read.
+    pub async fn context(&self, text: Option<&str>, limit: usize) -> Result<Context, GuardError> {
+        let scope = self.inner.scope.clone();
+        let text = text.map(str::to_owned);
+        self.inner.memory.context(scope, text, limit).await
+    }
+
+    /// States the task: values in it count as given.
+    pub(super) fn state_task(&self, task: &str) -> Result<(), GuardError> {
+        let payload = json!({"statement": task, "signed": false});
+        let log = &self.inner.log;
+        log.append(EventType::TASK_STATED, &self.inner.actor, &[], &payload)?;
+        self.with_index(|index| index.0.give_task(task, GivenSource::Task))?;
+        Ok(())
+    }
+
+    pub(super) fn with_index<T>(&self, work: impl FnOnce(&mut Index) -> T) -> T {
+        let index = self.inner.provenance.lock();
+        work(&mut index.unwrap_or_else(PoisonError::into_inner))
+    }
+
+    /// A decision that was made earlier, and where what it rests on stands now.
+    pub(super) async fn decided(
+        &self,
+        decision: DecisionId,
+    ) -> Result<(DecisionId, Option<u64>, Vec<Dependency>), GuardError> {
+        let found = {
+            let decided = self.inner.decided.lock();
+            let decided = decided.unwrap_or_else(PoisonError::into_inner);
+            decided.get(&decision).cloned()
+        };
+        let (seq, beliefs) = found.ok_or(GuardError::UnknownDecision(decision))?;
+        let standings = self.inner.memory.standings(beliefs).await?;
+        let dependencies = standings.map_err(GuardError::UnknownBelief)?;
+        Ok((decision, Some(seq), dependencies))
+    }
+
+    pub(super) fn record_synthesised(
+        &self,
+        tool: &ToolName,
+        dependencies: &[Dependency],
+    ) -> Result<(DecisionId, u64), GuardError> {
+        let (id, now) = self.inner.kernel.stamp(DecisionId::from_parts);
+        let options = NonEmpty::one("call".to_owned());
+        let choice = Choice::new(options, "call".to_owned());
+        let decision = Decision {
+            id,
+            question: format!("call {}?", tool.shown()),
+            choice: choice.expect("INVARIANT: the only option is chosen"),
+            belief_dependencies: dependencies.iter().map(|one| one.belief).collect(),
+            policy_dependencies: Vec::new(),
+            made_by: self.inner.actor.clone(),
+            made_at: now,
+            origin: DecisionOrigin::Synthesised,
+        };
+        let seq = self.record_decision(&decision)?;
+        Ok((id, seq))
+    }
+
+    fn record_decision(&self, decision: &Decision) -> Result<u64, GuardError> {
+        let log = &self.inner.log;
+        let receipt = log.append(EventType::DECISION_MADE, &self.inner.actor, &[], decision)?;
+        Ok(receipt.seq())
+    }
+
+    fn observation(&self, tool: ToolName, content: Vec<ContentBlock>) -> Observation {
+        let inner = &self.inner;
+        let (id, now) = inner.kernel.stamp(ObservationId::from_parts);
+        let (invocation_id, _) = inner.kernel.stamp(InvocationId::from_parts);
+        Observation {
+            id,
+            tool,
+            invocation_id,
+            captured_at: now,
+            session: self.id().clone(),
+            project: inner.log.dir().project().clone(),
+            actor: inner.actor.clone(),
+            trust: ObservationTrust::Raw,
+            sensitivity: inner.sensitivity,
+            content,
+        }
+    }
+
+    fn record_observation(&self, observation: &Observation) -> Result<u64, GuardError> {
+        let inner = &self.inner;
+        let kind = EventType::OBSERVATION_RECORDED;
+        let receipt = inner.log.append(kind, &inner.actor, &[], observation)?;
+        Ok(receipt.seq())
+    }
+}

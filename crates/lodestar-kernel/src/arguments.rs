@@ -1,0 +1,64 @@
+//! Which of an action's arguments name places: by the tool's word, or where it says nothing, by name.
+
+use std::collections::BTreeMap;
+
+use lodestar_core::contract::ArgumentRole;
+use lodestar_core::fingerprint::{NormalPath, PathError};
+use serde_json::{Map, Value};
+
+/// Names that mean a place where nobody declared a role: what common tools call their path arguments.
+const PATH_NAMES: [&str; 14] = [
+    "path",
+    "paths",
+    "file",
+    "files",
+    "file_path",
+    "filepath",
+    "filename",
+    "dir",
+    "directory",
+    "folder",
+    "cwd",
+    "root",
+    "notebook_path",
+    "workdir",
+];
+
+/// What an argument is to its tool.
+pub fn role(name: &str, roles: &BTreeMap<String, ArgumentRole>) -> Option<ArgumentRole> {
+    let by_name = || {
+        let lower = name.to_ascii_lowercase();
+        PATH_NAMES
+            .contains(&lower.as_str())
+            .then_some(ArgumentRole::Path)
+    };
+    roles.get(name).copied().or_else(by_name)
+}
+
+/// The texts of a value: itself, or the items of a list, however deep.
+pub fn texts(value: &Value) -> Vec<&str> {
+    let mut found = Vec::new();
+    let mut stack = vec![value];
+    while let Some(value) = stack.pop() {
+        match value {
+            Value::String(text) => found.push(text.as_str()),
+            Value::Array(items) => stack.extend(items.iter().rev()),
+            Value::Object(members) => stack.extend(members.values().rev()),
+            Value::Null | Value::Bool(_) | Value::Number(_) => {}
+        }
+    }
+    found
+}
+
+/// The paths among the arguments, in normal form and in the order of the arguments.
+pub fn paths(
+    arguments: &Map<String, Value>,
+    roles: &BTreeMap<String, ArgumentRole>,
+) -> Result<Vec<NormalPath>, PathError> {
+    arguments
+        .iter()
+        .filter(|(name, _)| role(name, roles) == Some(ArgumentRole::Path))
+        .flat_map(|(_, value)| texts(value))
+        .map(NormalPath::new)
+        .collect()
+}

@@ -1,0 +1,153 @@
+//! The one way through: propose, clear, execute, finish. Each step takes the one before it.
+//!
+//! Nothing is executed without a clearance, and nobody but the kernel makes one:
+//!
+//! ```compile_fail,E0451
+//! use lodestar_kernel::Clearance;
+//!
+//! fn forge(honest: Clearance) -> Clearance {
+//!     Clearance { id: todo!(), ..honest }
+//! }
+//! ```
+//! A clearance takes a permit, and a permit names a recorded verdict:
+//!
+//! ```compile_fail,E0061
+//! use lodestar_kernel::{Kernel, Proposed};
+//!
+//! async fn unjudged(kernel: &Kernel, proposed: Proposed) {
+//!     let _ = kernel.clear(proposed).await;
+//! }
+//! ```
+//! It is used up by what it lets through:
+//!
+//! ```compile_fail,E0382
+//! use lodestar_kernel::{Clearance, Kernel, Limits};
+//!
+//! async fn twice(kernel: &Kernel, clearance: Clearance, limits: &Limits) {
+//!     kernel.execute(clearance, limits).await;
+//!     kernel.execute(clearance, limits).await;
+//! }
+//! ```
+//! ```compile_fail,E0599
+//! use lodestar_kernel::Clearance;
+//!
+//! fn copy(clearance: &Clearance) -> Clearance {
+//!     clearance.clone()
+//! }
+//! ```
+
+mod clear;
+mod execute;
+mod propose;
+
+pub use clear::{ClearError, Clearance};
+pub use execute::{Limits, Ran};
+pub use propose::{Draft, ProposeError, Proposed};
+
+use lodestar_core::event::EventType;
+use lodestar_core::id::ActionId;
+use lodestar_core::name::{ActorId, ToolName};
+use lodestar_core::time::Timestamp;
+use lodestar_log::{AppendError, Clock, LogWriter, Receipt};
+use lodestar_policy::Agent;
+
+use crate::halt::Halt;
+use crate::measure::World;
+use crate::protect::Protected;
+use crate::random::Random;
+use crate::record::{Rejected, Rejection};
+use crate::registry::Registry;
+use crate::step::Steps;
+
+/// What a kernel is made of.
+#[derive(Debug)]
+pub struct Parts {
+    /// The tools.
+    pub registry: Registry,
+    /// What it looks at.
+    pub world: World,
+    /// What no tool may reach.
+    pub protected: Protected,
+    /// Where everything is recorded.
+    pub log: LogWriter,
+    /// In whose name.
+    pub agent: Agent,
+    /// The time.
+    pub clock: Clock,
+    /// Who is told of each step.
+    pub steps: Steps,
+}
+
+/// Proposes, clears and executes the actions of one session.
+#[derive(Debug)]
+pub struct Kernel {
+    registry: Registry,
+    world: World,
+    protected: Protected,
+    log: LogWriter,
+    agent: Agent,
+    clock: Clock,
+    steps: Steps,
+    halt: Halt,
+    random: Random,
+}
+
+impl Kernel {
+    /// The kernel of one session.
+    pub fn new(parts: Parts) -> Self {
+        Self {
+            halt: Halt::of(parts.log.dir()),
+            registry: parts.registry,
+            world: parts.world,
+            protected: parts.protected,
+            log: parts.log,
+            agent: parts.agent,
+            clock: parts.clock,
+            steps: parts.steps,
+            random: Random::default(),
+        }
+    }
+
+    /// The tools.
+    pub fn registry(&self) -> &Registry {
+        &self.registry
+    }
+
+    /// The switch that stops it.
+    pub fn halt(&self) -> &Halt {
+        &self.halt
+    }
+
+    /// Who is told of each step.
+    pub fn steps(&self) -> &Steps {
+        &self.steps
+    }
+
+    /// A new id of any kind, and the moment it was made at.
+    pub fn stamp<T>(&self, make: fn(u64, [u8; 10]) -> T) -> (T, Timestamp) {
+        let now = self.clock.now();
+        let millis = u64::try_from(now.unix_micros() / 1000).unwrap_or(0);
+        (make(millis, self.random.ten()), now)
+    }
+
+    /// Records that something does not run, and why.
+    pub fn reject(
+        &self,
+        action: Option<ActionId>,
+        tool: &ToolName,
+        why: Rejection,
+        parents: &[u64],
+    ) -> Result<Receipt, AppendError> {
+        let rejected = Rejected {
+            action,
+            tool: tool.clone(),
+            why,
+        };
+        self.log
+            .append(EventType::ACTION_REJECTED, self.actor(), parents, &rejected)
+    }
+
+    fn actor(&self) -> &ActorId {
+        &self.agent.actor
+    }
+}

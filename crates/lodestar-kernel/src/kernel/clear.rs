@@ -1,0 +1,195 @@
+//! Clearing: the world is measured again, and the record that it may run is made safe.
+
+use std::sync::Arc;
+
+use lodestar_core::event::EventType;
+use lodestar_core::id::ClearanceId;
+use lodestar_core::ladder::Rung;
+use lodestar_core::name::Excerpt;
+use lodestar_log::{AppendError, Barrier};
+use lodestar_policy::Permit;
+use thiserror::Error;
+
+use super::{Kernel, Proposed};
+use crate::measure::{Found, Measured, Moved, Subject, World};
+use crate::record::{Cleared, Notified, Proposal, Rejection};
+use crate::registry::Entry;
+use crate::step::Step;
+
+/// Leave to call the tool of one action, once.
+#[derive(Debug)]
+pub struct Clearance {
+    pub(super) id: ClearanceId,
+    pub(super) proposal: Proposal,
+    pub(super) entry: Arc<Entry>,
+    pub(super) seq: u64,
+    judged: u64,
+}
+
+impl Clearance {
+    /// Its id.
+    pub fn id(&self) -> ClearanceId {
+        self.id
+    }
+
+    /// The event that recorded the verdict it stands on.
+    pub fn judged(&self) -> u64 {
+        self.judged
+    }
+
+    /// The action.
+    pub fn proposal(&self) -> &Proposal {
+        &self.proposal
+    }
+}
+
+/// Why there is no clearance.
+#[derive(Debug, Error)]
+pub enum ClearError {
+    /// It does not run; the log says so where it still can.
+    #[error("{0}")]
+    Rejected(Rejection),
+    /// The log refused.
+    #[error(transparent)]
+    Log(#[from] AppendError),
+    /// The permit is for another action, or another session's.
+    #[error("the permit is for another action")]
+    OtherAction,
+}
+
+/// From this rung on nothing runs before its clearance is on disk, under a checkpoint.
+const DURABLE_FROM: Rung = Rung::L3;
+
+impl Kernel {
+    /// Measures again, records the clearance, and waits until the record is as safe as the rung
+    /// asks for. `held` is what was measured when the hold was opened.
+    pub async fn clear(
+        &self,
+        proposed: Proposed,
+        permit: Permit,
+        held: &[Measured],
+    ) -> Result<Clearance, ClearError> {
+        let action = &proposed.proposal.action;
+        let is_for_this = permit.action() == action.id
+            && permit.fingerprint() == action.fingerprint
+            && permit.session() == self.log.dir().session();
+        if !is_for_this {
+            return Err(ClearError::OtherAction);
+        }
+        let level = action.contract.required_level;
+        let parents = [proposed.seq, permit.judged()];
+        let measured = match self.measure_again(&proposed, held).await {
+            Ok(measured) if !self.halt.is_halted() => Ok(measured),
+            Ok(_) => Err(Rejection::Halted),
+            Err(moved) => Err(Rejection::PreconditionFailed { moved }),
+        };
+        self.steps.made(Step::MeasuredAgain);
+        let measured = match measured {
+            Ok(measured) => measured,
+            Err(why) => {
+                self.reject(Some(action.id), &action.tool, why.clone(), &parents)?;
+                return Err(ClearError::Rejected(why));
+            }
+        };
+        let (id, _) = self.stamp(ClearanceId::from_parts);
+        let cleared = Cleared {
+            action: action.id,
+            clearance: id,
+            judged: permit.judged(),
+            measured,
+            request: permit.request(),
+            grants: permit.grants().to_vec(),
+        };
+        let kind = EventType::ACTION_CLEARED;
+        let receipt = self.log.append(kind, self.actor(), &parents, &cleared)?;
+        self.steps.made(Step::Cleared);
+        if level >= DURABLE_FROM {
+            self.notify(&proposed.proposal, receipt.seq())?;
+            let reached = receipt.reached(Barrier::Checkpoint).await;
+            reached.map_err(|stopped| {
+                ClearError::Rejected(Rejection::NotRecorded {
+                    reason: stopped.to_string(),
+                })
+            })?;
+        }
+        self.steps.made(Step::Durable);
+        Ok(Clearance {
+            id,
+            judged: permit.judged(),
+            proposal: proposed.proposal,
+            entry: proposed.entry,
+            seq: receipt.seq(),
+        })
+    }
+
+    /// Every measurement that has to be made again, or what is not as it was.
+    async fn measure_again(
+        &self,
+        proposed: &Proposed,
+        held: &[Measured],
+    ) -> Result<Vec<Found>, Vec<Moved>> {
+        let again: Vec<Measured> = proposed
+            .proposal
+            .preconditions
+            .iter()
+            .chain(held)
+            .filter(|measured| measured.precondition.must_revalidate_at_execution)
+            .cloned()
+            .collect();
+        if again.is_empty() {
+            return Ok(Vec::new());
+        }
+        let world = self.world.clone();
+        let arguments = proposed.proposal.action.arguments.clone();
+        let definition = proposed.entry.record().definition;
+        let looking = tokio::task::spawn_blocking(move || {
+            let subject = Subject {
+                arguments: &arguments,
+                definition,
+            };
+            look_again(&world, &again, subject)
+        });
+        // A measurement that panicked has found nothing that could be as it was.
+        looking.await.unwrap_or_else(|_| Err(Vec::new()))
+    }
+
+    fn notify(&self, proposal: &Proposal, cleared: u64) -> Result<(), AppendError> {
+        let action = &proposal.action;
+        let paths: Vec<_> = proposal.paths.iter().map(|path| path.as_str()).collect();
+        let what = format!("{} {}", action.tool.shown(), Excerpt::of(&paths.join(" ")));
+        let notified = Notified {
+            action: action.id,
+            what: what.trim_end().to_owned(),
+        };
+        let kind = EventType::ACTION_NOTIFIED;
+        self.log.append(kind, self.actor(), &[cleared], &notified)?;
+        Ok(())
+    }
+}
+
+fn look_again(
+    world: &World,
+    again: &[Measured],
+    subject: Subject<'_>,
+) -> Result<Vec<Found>, Vec<Moved>> {
+    let mut found = Vec::new();
+    let mut moved = Vec::new();
+    for measured in again {
+        let now = world.look_again(measured, subject);
+        let is_unmeasurable = matches!(now, Found::Unmeasurable { .. });
+        if now != measured.expected_at_approval || is_unmeasurable {
+            moved.push(Moved {
+                check: measured.precondition.check.kind(),
+                of: measured.of.clone(),
+                expected: Some(measured.expected_at_approval.clone()),
+                found: now.clone(),
+            });
+        }
+        found.push(now);
+    }
+    if moved.is_empty() {
+        Ok(found)
+    } else {
+        Err(moved)
+    }
+}

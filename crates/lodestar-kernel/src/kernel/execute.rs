@@ -1,0 +1,147 @@
+//! Executing: the one place where a tool is called.
+
+use std::panic::AssertUnwindSafe;
+use std::time::{Duration, Instant};
+
+use lodestar_core::chain::{Outcome, OutcomeResult};
+use lodestar_core::event::EventType;
+use lodestar_core::id::{ActionId, ObservationId, OutcomeId};
+use lodestar_log::{AppendError, Receipt};
+
+use super::{Clearance, Kernel};
+use crate::record::{Finished, Proposal};
+use crate::step::Step;
+use crate::stop::Stop;
+use crate::tool::{Call, Effect, Output, ToolError};
+
+/// How long a call may take, and what can stop it earlier.
+#[derive(Debug, Clone)]
+pub struct Limits {
+    /// How long.
+    pub deadline: Duration,
+    /// The caller's own switch.
+    pub stop: Stop,
+}
+
+/// Longest a call takes where nobody says otherwise: test suites run for minutes, and what hangs
+/// should not hang for an hour.
+const DEFAULT_DEADLINE: Duration = Duration::from_secs(300);
+
+impl Default for Limits {
+    fn default() -> Self {
+        Self {
+            deadline: DEFAULT_DEADLINE,
+            stop: Stop::new(),
+        }
+    }
+}
+
+/// A tool was called; what came of it is not yet in the log.
+#[derive(Debug)]
+#[must_use = "until it is finished, the log does not say what came of the call"]
+pub struct Ran {
+    proposal: Proposal,
+    cleared: u64,
+    duration: Duration,
+    result: Result<Output, ToolError>,
+}
+
+impl Ran {
+    /// The action.
+    pub fn proposal(&self) -> &Proposal {
+        &self.proposal
+    }
+
+    /// The event that recorded its clearance.
+    pub fn cleared(&self) -> u64 {
+        self.cleared
+    }
+
+    /// What came back.
+    pub fn result(&self) -> Result<&Output, &ToolError> {
+        self.result.as_ref()
+    }
+
+    /// Its action's id.
+    pub fn action(&self) -> ActionId {
+        self.proposal.action.id
+    }
+}
+
+impl Kernel {
+    /// Calls the tool. Whatever it does, this returns: with its result, or when the deadline passes,
+    /// the caller stops it or the session is halted.
+    pub async fn execute(&self, clearance: Clearance, limits: &Limits) -> Ran {
+        let Clearance {
+            proposal,
+            entry,
+            seq,
+            ..
+        } = clearance;
+        let began = Instant::now();
+        let deadline = began + limits.deadline;
+        let call = Call::new(&proposal.action.arguments, &limits.stop, deadline);
+        let calling = tokio::time::timeout_at(deadline.into(), guarded(entry.tool().call(call)));
+        let result = tokio::select! {
+            biased;
+            result = calling => result.unwrap_or_else(|_| Err(ToolError::deadline(Effect::Unknown))),
+            () = limits.stop.stopped() => Err(ToolError::stopped(Effect::Unknown)),
+            () = self.halt.stop.stopped() => Err(ToolError::stopped(Effect::Unknown)),
+        };
+        self.steps.made(Step::Returned);
+        Ran {
+            duration: began.elapsed(),
+            cleared: seq,
+            proposal,
+            result,
+        }
+    }
+
+    /// Records what came of it, with what was observed.
+    pub fn finish(
+        &self,
+        ran: Ran,
+        observations: Vec<ObservationId>,
+    ) -> Result<(Receipt, Result<Output, ToolError>), AppendError> {
+        let (id, now) = self.stamp(OutcomeId::from_parts);
+        let (kind, result) = match &ran.result {
+            Ok(output) if output.is_error => (EventType::ACTION_COMPLETED, OutcomeResult::Failure),
+            Ok(_) => (EventType::ACTION_COMPLETED, OutcomeResult::Success),
+            Err(error) => match error.effect {
+                Effect::None => (EventType::ACTION_FAILED, OutcomeResult::Failure),
+                Effect::Unknown => (EventType::ACTION_FAILED, OutcomeResult::Unknown),
+            },
+        };
+        let finished = Finished {
+            outcome: Outcome {
+                id,
+                action: ran.proposal.action.id,
+                result,
+                effect_observations: observations,
+                duration_micros: u64::try_from(ran.duration.as_micros()).unwrap_or(u64::MAX),
+                ended_at: now,
+            },
+            error: ran.result.as_ref().err().cloned(),
+        };
+        let receipt = self
+            .log
+            .append(kind, self.actor(), &[ran.cleared], &finished)?;
+        self.steps.made(Step::Finished);
+        Ok((receipt, ran.result))
+    }
+}
+
+/// A tool that panics has failed; the session goes on.
+async fn guarded<F>(calling: F) -> Result<Output, ToolError>
+where
+    F: Future<Output = Result<Output, ToolError>>,
+{
+    let mut calling = std::pin::pin!(calling);
+    std::future::poll_fn(move |context| {
+        let polled = std::panic::catch_unwind(AssertUnwindSafe(|| calling.as_mut().poll(context)));
+        polled.unwrap_or_else(|_| {
+            std::task::Poll::Ready(Err(ToolError::failed(Effect::Unknown, "the tool panicked")))
+        })
+    })
+    .await
+}

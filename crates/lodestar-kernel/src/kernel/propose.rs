@@ -1,0 +1,251 @@
+//! Proposing: the arguments are settled, the contract is known, the world is measured.
+
+use std::sync::Arc;
+
+use lodestar_core::canonical;
+use lodestar_core::chain::Action;
+use lodestar_core::contract::{Check, Operand, Precondition};
+use lodestar_core::event::EventType;
+use lodestar_core::fingerprint::FingerprintFields;
+use lodestar_core::id::{ActionId, DecisionId};
+use lodestar_core::ladder::Rung;
+use lodestar_core::name::ToolName;
+use lodestar_core::provenance::ArgumentProvenance;
+use lodestar_log::AppendError;
+use lodestar_policy::{Dependency, Facts};
+use serde_json::{Map, Value};
+use thiserror::Error;
+
+use super::Kernel;
+use crate::arguments;
+use crate::measure::{Measured, Moved, Subject, fails_outright};
+use crate::record::{Proposal, Rejection};
+use crate::registry::Entry;
+use crate::step::Step;
+
+/// The remote whose address is measured for a held action: the one that is pushed to by default.
+const REMOTE: &str = "origin";
+
+/// What somebody wants to do.
+#[derive(Debug, Clone)]
+pub struct Draft {
+    /// With which tool.
+    pub tool: ToolName,
+    /// With which arguments.
+    pub arguments: Map<String, Value>,
+    /// Carrying out which decision.
+    pub decision: DecisionId,
+    /// The event that recorded the decision.
+    pub decided: Option<u64>,
+    /// Where each value came from.
+    pub provenance: Vec<ArgumentProvenance>,
+    /// Where the beliefs stand that the decision rests on.
+    pub dependencies: Vec<Dependency>,
+}
+
+/// An action that is in the log, and not yet judged.
+#[derive(Debug)]
+pub struct Proposed {
+    pub(super) proposal: Proposal,
+    pub(super) entry: Arc<Entry>,
+    pub(super) seq: u64,
+}
+
+impl Proposed {
+    /// All that is recorded of it.
+    pub fn proposal(&self) -> &Proposal {
+        &self.proposal
+    }
+
+    /// As the gate sees it.
+    pub fn facts(&self) -> Facts<'_> {
+        self.proposal.facts()
+    }
+
+    /// The event that recorded it.
+    pub fn seq(&self) -> u64 {
+        self.seq
+    }
+
+    /// The tool.
+    pub fn entry(&self) -> &Arc<Entry> {
+        &self.entry
+    }
+
+    pub(super) fn subject(&self) -> Subject<'_> {
+        Subject {
+            arguments: &self.proposal.action.arguments,
+            definition: self.entry.record().definition,
+        }
+    }
+}
+
+/// Why there is no proposal.
+#[derive(Debug, Error)]
+pub enum ProposeError {
+    /// It does not run; the log says so.
+    #[error("{0}")]
+    Rejected(Rejection),
+    /// The log refused.
+    #[error(transparent)]
+    Log(#[from] AppendError),
+}
+
+impl Kernel {
+    /// Settles what exactly is to be done, and records it. Whatever fails here is recorded too.
+    pub fn propose(&self, draft: Draft) -> Result<Proposed, ProposeError> {
+        let tool = draft.tool.clone();
+        let parents: Vec<u64> = draft.decided.into_iter().collect();
+        match self.settle(draft) {
+            Ok((proposal, entry)) => {
+                let kind = EventType::ACTION_PROPOSED;
+                let receipt = self.log.append(kind, self.actor(), &parents, &proposal)?;
+                self.steps.made(Step::Proposed);
+                let proposed = Proposed {
+                    proposal,
+                    entry,
+                    seq: receipt.seq(),
+                };
+                self.refuse_unmet(proposed)
+            }
+            Err(why) => {
+                self.reject(None, &tool, why.clone(), &parents)?;
+                Err(ProposeError::Rejected(why))
+            }
+        }
+    }
+
+    fn settle(&self, draft: Draft) -> Result<(Proposal, Arc<Entry>), Rejection> {
+        if self.halt.is_halted() {
+            return Err(Rejection::Halted);
+        }
+        let entry = self.registry.get(&draft.tool);
+        let entry = Arc::clone(entry.ok_or(Rejection::ToolNotAdvertised)?);
+        let record = entry.record();
+        let invalid = |reason: String| Rejection::InvalidArguments { reason };
+        let arguments = parsed_once(&draft.arguments).map_err(invalid)?;
+        let paths = arguments::paths(&arguments, &record.shape.roles)
+            .map_err(|problem| invalid(problem.to_string()))?;
+        let mut contract = record.contract.clone();
+        let roles = &record.shape.roles;
+        let reaches = self.protected.reached_by(&arguments, roles, &contract);
+        if reaches.is_some() {
+            contract.required_level = Rung::L5;
+        }
+        let fields = FingerprintFields::under(
+            &contract,
+            record.shape.server.clone(),
+            draft.tool.clone(),
+            record.definition,
+            arguments,
+            paths,
+        );
+        let fields = fields.map_err(|problem| invalid(problem.to_string()))?;
+        let fingerprint = fields
+            .fingerprint()
+            .map_err(|problem| invalid(problem.to_string()))?;
+        let FingerprintFields {
+            arguments, paths, ..
+        } = fields;
+        let (id, now) = self.stamp(ActionId::from_parts);
+        let subject = Subject {
+            arguments: &arguments,
+            definition: record.definition,
+        };
+        let preconditions = contract
+            .preconditions
+            .iter()
+            .flat_map(|precondition| self.world.measure(&precondition, subject))
+            .collect();
+        let proposal = Proposal {
+            action: Action {
+                id,
+                decision: draft.decision,
+                server: record.shape.server.clone(),
+                tool: draft.tool,
+                arguments,
+                contract,
+                fingerprint,
+                proposed_at: now,
+            },
+            definition: record.definition,
+            agent: self.agent.clone(),
+            paths,
+            preconditions,
+            provenance: draft.provenance,
+            dependencies: draft.dependencies,
+            reaches,
+        };
+        Ok((proposal, entry))
+    }
+
+    /// What already is not as it has to be is not judged at all.
+    fn refuse_unmet(&self, proposed: Proposed) -> Result<Proposed, ProposeError> {
+        let unmet = |measured: &&Measured| {
+            let kind = measured.precondition.check.kind();
+            fails_outright(kind, &measured.expected_at_approval)
+        };
+        let moved: Vec<_> = proposed
+            .proposal
+            .preconditions
+            .iter()
+            .filter(unmet)
+            .map(|measured| Moved {
+                check: measured.precondition.check.kind(),
+                of: measured.of.clone(),
+                expected: None,
+                found: measured.expected_at_approval.clone(),
+            })
+            .collect();
+        if moved.is_empty() {
+            return Ok(proposed);
+        }
+        let why = Rejection::PreconditionFailed { moved };
+        let action = &proposed.proposal.action;
+        self.reject(Some(action.id), &action.tool, why.clone(), &[proposed.seq])?;
+        Err(ProposeError::Rejected(why))
+    }
+
+    /// What is measured of a held action beside what its contract asks for: where the repository
+    /// stands and points, and what is in each file it names.
+    pub fn measure_for_hold(&self, proposed: &Proposed) -> Vec<Measured> {
+        let subject = proposed.subject();
+        let twice = |check| Precondition {
+            check,
+            must_revalidate_at_execution: true,
+        };
+        let mut checks = Vec::new();
+        if self.world.is_repository() {
+            let remote = Operand::Literal(REMOTE.to_owned());
+            let repository = [
+                Check::GitHead,
+                Check::GitClean,
+                Check::GitRemoteUrl { remote },
+            ];
+            checks.extend(repository.map(twice));
+        }
+        let files = proposed.proposal.paths.iter();
+        checks.extend(files.map(|path| {
+            twice(Check::FileSha256 {
+                path: Operand::Literal(path.as_str().to_owned()),
+            })
+        }));
+        checks.push(twice(Check::ToolDefinition));
+        checks.push(twice(Check::Policy));
+        checks
+            .iter()
+            .flat_map(|precondition| self.world.measure(precondition, subject))
+            .collect()
+    }
+}
+
+/// The arguments as they are hashed: read back from their canonical form, so that what is shown,
+/// logged and executed is one value. What has no such form is refused.
+fn parsed_once(arguments: &Map<String, Value>) -> Result<Map<String, Value>, String> {
+    let bytes = canonical::to_vec(arguments).map_err(|problem| problem.to_string())?;
+    match canonical::parse(&bytes) {
+        Ok(Value::Object(arguments)) => Ok(arguments),
+        Ok(_) => Err("the arguments are not an object".to_owned()),
+        Err(problem) => Err(problem.to_string()),
+    }
+}

@@ -1,0 +1,252 @@
+use std::os::unix::fs::symlink;
+
+use lodestar_core::ladder::Rung;
+use lodestar_core::scope::Scope;
+use serde_json::json;
+
+use super::*;
+
+struct Project {
+    _dir: tempfile::TempDir,
+    root: PathBuf,
+    protected: Protected,
+}
+
+/// A project with Lodestar in it, a policy of its own name, and links that lead there.
+fn project() -> Project {
+    let dir = tempfile::tempdir().unwrap();
+    let root = dir.path().canonicalize().unwrap().join("work");
+    for folder in [".lodestar/log", ".git/hooks", "src", "docs/deep"] {
+        std::fs::create_dir_all(root.join(folder)).unwrap();
+    }
+    for file in [
+        ".lodestar/state.db",
+        ".git/config",
+        "rules.cedar",
+        "src/main.rs",
+        "README.md",
+    ] {
+        std::fs::write(root.join(file), "x").unwrap();
+    }
+    symlink(".lodestar", root.join("innocent")).unwrap();
+    symlink("../../.lodestar/state.db", root.join("docs/deep/notes.md")).unwrap();
+    symlink(".lodestar/not-there-yet", root.join("new-file")).unwrap();
+    symlink(&root, dir.path().join("elsewhere")).unwrap();
+    std::fs::hard_link(root.join("rules.cedar"), root.join("src/table.txt")).unwrap();
+    let protected = Protected::new(&root, [PathBuf::from("rules.cedar")]);
+    Project {
+        root,
+        protected,
+        _dir: dir,
+    }
+}
+
+fn contract(sandbox: Sandbox) -> Contract {
+    let mut contract = Contract::ungraded(Scope::global());
+    contract.required_level = Rung::L0;
+    contract.sandbox = sandbox;
+    contract
+}
+
+fn by_path(project: &Project, path: &str) -> Option<Reach> {
+    let Value::Object(arguments) = json!({"path": path, "content": "hello"}) else {
+        unreachable!()
+    };
+    let roles = BTreeMap::from([
+        ("path".to_owned(), ArgumentRole::Path),
+        ("content".to_owned(), ArgumentRole::Payload),
+    ]);
+    project
+        .protected
+        .reached_by(&arguments, &roles, &contract(Sandbox::WriteLocal))
+}
+
+fn by_argv(project: &Project, args: &[&str]) -> Option<Reach> {
+    let Value::Object(arguments) = json!({"program": "tar", "args": args}) else {
+        unreachable!()
+    };
+    let roles = BTreeMap::from([("args".to_owned(), ArgumentRole::Argv)]);
+    project
+        .protected
+        .reached_by(&arguments, &roles, &contract(Sandbox::ControlledShell))
+}
+
+fn by_command(project: &Project, command: &str) -> Option<Reach> {
+    let Value::Object(arguments) = json!({"command": command}) else {
+        unreachable!()
+    };
+    project.protected.reached_by(
+        &arguments,
+        &BTreeMap::new(),
+        &contract(Sandbox::ControlledShell),
+    )
+}
+
+#[test]
+fn every_spelling_of_a_path_to_lodestar_is_found() {
+    let project = project();
+    let root = project.root.display().to_string();
+    let parent = project.root.parent().unwrap().display().to_string();
+    let ways = [
+        ".lodestar".to_owned(),
+        ".lodestar/".to_owned(),
+        ".lodestar/log/p/s/events.ndjson".to_owned(),
+        "./.lodestar/state.db".to_owned(),
+        "src/../.lodestar/state.db".to_owned(),
+        "src/.././../work/.lodestar".to_owned(),
+        ".//.lodestar///state.db".to_owned(),
+        "docs/deep/../../.lodestar".to_owned(),
+        format!("{root}/.lodestar/state.db"),
+        format!("{root}/src/../.lodestar"),
+        format!("/{root}/.lodestar"),
+        format!("{parent}/elsewhere/.lodestar/state.db"),
+        "innocent".to_owned(),
+        "innocent/log".to_owned(),
+        "docs/deep/notes.md".to_owned(),
+        "new-file".to_owned(),
+        ".LODESTAR/state.db".to_owned(),
+        ".LodeStar".to_owned(),
+        ".lodestar./state.db".to_owned(),
+        "%2elodestar/state.db".to_owned(),
+        "%2Elodestar%2fstate.db".to_owned(),
+        "%252elodestar/state.db".to_owned(),
+        format!("file://{root}/.lodestar/state.db"),
+        format!("FILE:{root}/.lodestar"),
+        "\".lodestar/state.db\"".to_owned(),
+        " .lodestar/state.db ".to_owned(),
+        ".\\.lodestar\\state.db".to_owned(),
+        ".lode\\star/state.db".to_owned(),
+        ".\u{ff4c}odestar".to_owned(),
+        ".lode\u{200b}star".to_owned(),
+        ".lode*/state.db".to_owned(),
+        ".lodesta?".to_owned(),
+        ".[l]odestar".to_owned(),
+        "{.lodestar,src}/state.db".to_owned(),
+        ".git/config".to_owned(),
+        ".git/hooks/pre-commit".to_owned(),
+        ".GIT/HOOKS/pre-push".to_owned(),
+        ".mcp.json".to_owned(),
+        ".cursor/mcp.json".to_owned(),
+        ".vscode/mcp.json".to_owned(),
+        ".claude/settings.json".to_owned(),
+        "lodestar.toml".to_owned(),
+        "rules.cedar".to_owned(),
+        "./src/../rules.cedar".to_owned(),
+        "src/table.txt".to_owned(),
+    ];
+    assert!(ways.len() >= 30);
+    for way in &ways {
+        assert!(by_path(&project, way).is_some(), "{way:?} was let through");
+    }
+}
+
+#[test]
+fn one_word_among_others_is_found() {
+    let project = project();
+    for args in [
+        &["czf", "out.tgz", "src", ".lodestar"][..],
+        &["--directory=.lodestar", "-x"],
+        &["-C.lodestar"],
+        &["if=.lodestar/state.db", "of=x"],
+        &["README.md", "host:.lodestar/state.db"],
+        &["-d", "@.lodestar/state.db"],
+        &["src,.git/hooks"],
+        &["--", "src/../.git/config"],
+    ] {
+        assert!(
+            by_argv(&project, args).is_some(),
+            "{args:?} was let through"
+        );
+    }
+}
+
+#[test]
+fn a_command_line_is_taken_apart() {
+    let project = project();
+    for command in [
+        "cat .lodestar/state.db",
+        "ls;cat<.lodestar/state.db",
+        "echo x>.git/hooks/pre-commit",
+        "cat \".lodestar\"/state.db",
+        "cat .lode\"star\"/state.db",
+        "cat .lode''star/state.db",
+        "cat .lode\\star/state.db",
+        "cd src && rm -rf ../.lodestar",
+        "cat $(echo .lodestar/state.db)",
+        "grep -r key .lode*",
+    ] {
+        assert!(
+            by_command(&project, command).is_some(),
+            "{command:?} was let through"
+        );
+    }
+}
+
+#[test]
+fn what_lies_elsewhere_and_what_only_mentions_is_let_through() {
+    let project = project();
+    for path in [
+        "src/main.rs",
+        "README.md",
+        "docs/lodestar.md",
+        "lodestar",
+        ".lodestarx",
+        "x.lodestar",
+        ".git/HEAD",
+        ".gitignore",
+        "src/config",
+        "hooks/pre-commit",
+        "notes about .lodestar and .git/config.txt",
+        "*",
+        "src/*.rs",
+    ] {
+        assert_eq!(by_path(&project, path), None, "{path:?} was stopped");
+    }
+    let Value::Object(arguments) = json!({
+        "path": "docs/security.md",
+        "content": ".lodestar/state.db",
+        "message": "delete .lodestar, then edit .git/config",
+    }) else {
+        unreachable!()
+    };
+    let roles = BTreeMap::from([
+        ("path".to_owned(), ArgumentRole::Path),
+        ("content".to_owned(), ArgumentRole::Payload),
+        ("message".to_owned(), ArgumentRole::Payload),
+    ]);
+    let contract = contract(Sandbox::WriteLocal);
+    let reached = project.protected.reached_by(&arguments, &roles, &contract);
+    assert_eq!(reached, None);
+    assert_eq!(by_argv(&project, &["test", "--workspace", "src"]), None);
+    assert_eq!(by_command(&project, "cargo test -p x -- --nocapture"), None);
+}
+
+#[test]
+fn a_folder_among_the_arguments_is_where_others_may_start() {
+    let project = project();
+    std::fs::create_dir_all(project.root.join("a/b")).unwrap();
+    let Value::Object(arguments) = json!({"cwd": "a/b", "path": "../../rules.cedar"}) else {
+        unreachable!()
+    };
+    let roles = BTreeMap::new();
+    let contract = contract(Sandbox::WriteLocal);
+    let reached = project.protected.reached_by(&arguments, &roles, &contract);
+    assert!(reached.is_some());
+}
+
+#[test]
+fn long_and_strange_texts_cost_little_and_open_nothing() {
+    let project = project();
+    for text in [
+        "x".repeat(1 << 20),
+        "%2e".repeat(1000),
+        "{".repeat(3000),
+        "*".repeat(4000),
+        "../".repeat(1200) + ".lodestar",
+        "\0.lodestar".to_owned(),
+    ] {
+        by_path(&project, &text);
+    }
+    let deep = "../".repeat(1200) + &project.root.display().to_string()[1..] + "/.lodestar";
+    assert!(deep.len() > MAX_PATH || by_path(&project, &deep).is_some());
+}

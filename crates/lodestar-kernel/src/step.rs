@@ -1,0 +1,66 @@
+//! The steps of an action, for tests that stop the process between any two of them.
+
+use std::fmt;
+use std::sync::Arc;
+
+/// What has just happened.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Step {
+    /// The proposal is in the log.
+    Proposed,
+    /// The verdict is in the log.
+    Judged,
+    /// The preconditions were measured again.
+    MeasuredAgain,
+    /// The clearance is in the log, perhaps not yet on disk.
+    Cleared,
+    /// The clearance is as safe as it has to be.
+    Durable,
+    /// The tool returned.
+    Returned,
+    /// What it returned is in the log.
+    Observed,
+    /// What is believed of it is in the log.
+    Believed,
+    /// The outcome is in the log.
+    Finished,
+}
+
+impl Step {
+    /// All of them, in their order.
+    pub const ALL: [Self; 9] = [
+        Self::Proposed,
+        Self::Judged,
+        Self::MeasuredAgain,
+        Self::Cleared,
+        Self::Durable,
+        Self::Returned,
+        Self::Observed,
+        Self::Believed,
+        Self::Finished,
+    ];
+}
+
+/// Told of every step. It sees, and can change nothing.
+#[derive(Clone, Default)]
+pub struct Steps(Option<Arc<dyn Fn(Step) + Send + Sync>>);
+
+impl Steps {
+    /// Tells this.
+    pub fn tell(watcher: impl Fn(Step) + Send + Sync + 'static) -> Self {
+        Self(Some(Arc::new(watcher)))
+    }
+
+    /// A step was made.
+    pub fn made(&self, step: Step) {
+        if let Some(watcher) = &self.0 {
+            watcher(step);
+        }
+    }
+}
+
+impl fmt::Debug for Steps {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Steps")
+    }
+}

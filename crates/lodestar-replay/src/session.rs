@@ -1,0 +1,253 @@
+//! Deriving a session again from its log alone: every verdict, every approval check, every clearance,
+//! every belief's status, through the code that ran live.
+//!
+//! What the log says and what follows from it are compared; each difference is named with its event.
+
+mod actions;
+mod beliefs;
+
+use std::fmt;
+
+use lodestar_core::event::EventType;
+use lodestar_core::key::PublicKey;
+use lodestar_core::ladder::Verdict;
+use lodestar_core::name::{PolicyId, SessionId};
+use lodestar_kernel::opening::Opening;
+use lodestar_log::{Event, ProjectLog, Reader, SessionDir};
+use lodestar_policy::{Gate, Policy};
+use serde::Serialize;
+use serde_json::Value;
+use thiserror::Error;
+
+use crate::follow::ReplayError;
+use actions::Actions;
+
+/// Where the log and what follows from it differ.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Difference {
+    /// The event.
+    pub seq: u64,
+    /// What it says.
+    pub recorded: String,
+    /// What follows.
+    pub derived: String,
+}
+
+impl fmt::Display for Difference {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self {
+            seq,
+            recorded,
+            derived,
+        } = self;
+        write!(f, "#{seq}: the log says {recorded}; it follows {derived}")
+    }
+}
+
+/// What another policy would have decided.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Otherwise {
+    /// The event that proposed the action.
+    pub seq: u64,
+    /// The tool.
+    pub tool: String,
+    /// What was decided.
+    pub was: Verdict,
+    /// What would have been.
+    pub would_be: Verdict,
+    /// By which policies.
+    pub policies: Vec<PolicyId>,
+}
+
+/// What came of deriving a session again.
+#[derive(Debug, Clone, Serialize)]
+pub struct SessionReplay {
+    /// The session.
+    pub session: SessionId,
+    /// How many events it has.
+    pub events: u64,
+    /// How many verdicts were derived.
+    pub verdicts: u64,
+    /// How many answers to requests were heard again.
+    pub answers: u64,
+    /// How many clearances were checked.
+    pub clearances: u64,
+    /// How many belief events were followed.
+    pub beliefs: u64,
+    /// Where the log and what follows from it differ.
+    pub differences: Vec<Difference>,
+    /// Events whose payload was taken away, so that something can no longer be derived.
+    pub redacted: Vec<u64>,
+    /// What another policy would have decided, where that is something else.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub otherwise: Option<Vec<Otherwise>>,
+}
+
+impl SessionReplay {
+    /// Whether everything that was derived is as the log says.
+    pub fn agrees(&self) -> bool {
+        self.differences.is_empty()
+    }
+}
+
+/// Why a session cannot be derived again.
+#[derive(Debug, Error)]
+pub enum DeriveError {
+    /// It cannot be read.
+    #[error(transparent)]
+    Replay(#[from] ReplayError),
+    /// Its log has no opening event.
+    #[error("session `{0}` has no opening event")]
+    NoOpening(SessionId),
+    /// The opening event was taken away, and with it the policy.
+    #[error("the opening event of session `{0}` was redacted: what its verdicts rest on is gone")]
+    OpeningRedacted(SessionId),
+    /// The policy in the log does not load any more.
+    #[error("the policy that the log of session `{session}` carries does not load: {problem}")]
+    Policy {
+        /// The session.
+        session: SessionId,
+        /// Why.
+        problem: String,
+    },
+    /// The other policy does not fit the session's tools.
+    #[error("the other policy does not fit the tools of session `{session}`: {problem}")]
+    Other {
+        /// The session.
+        session: SessionId,
+        /// Why.
+        problem: String,
+    },
+}
+
+/// Derives a session again. `operators` are the people whose orders about beliefs count; `other` is a
+/// policy to compare with.
+pub fn derive(
+    log: &ProjectLog,
+    session: &SessionId,
+    operators: &[PublicKey],
+    other: Option<Policy>,
+) -> Result<SessionReplay, DeriveError> {
+    let dir = log.session(session);
+    let mut reader = Reader::open(&dir).map_err(ReplayError::from)?;
+    let first = next(&mut reader, session)?;
+    let first = first.ok_or_else(|| DeriveError::NoOpening(session.clone()))?;
+    let mut replay = SessionReplay {
+        session: session.clone(),
+        events: 1,
+        verdicts: 0,
+        answers: 0,
+        clearances: 0,
+        beliefs: 0,
+        differences: Vec::new(),
+        redacted: Vec::new(),
+        otherwise: other.is_some().then(Vec::new),
+    };
+    let mut actions = open(&first, &dir, session, other, &mut replay)?;
+    while let Some(event) = next(&mut reader, session)? {
+        replay.events += 1;
+        let Some(kind) = EventType::parse(event.kind.as_bytes()) else {
+            continue;
+        };
+        if !Actions::concerns(kind) {
+            continue;
+        }
+        match payload(&event, &dir, session)? {
+            Some(payload) => {
+                if let Some(actions) = &mut actions {
+                    actions.follow(kind, &event, payload, &mut replay);
+                }
+            }
+            None => replay.redacted.push(event.seq),
+        }
+    }
+    beliefs::derive(log, session, operators, &mut replay)?;
+    replay.differences.sort_by_key(|difference| difference.seq);
+    Ok(replay)
+}
+
+/// The gate that the opening event describes; none for a session of a person, which has no actions.
+fn open(
+    first: &Event,
+    dir: &SessionDir,
+    session: &SessionId,
+    other: Option<Policy>,
+    replay: &mut SessionReplay,
+) -> Result<Option<Actions>, DeriveError> {
+    let payload = payload(first, dir, session)?;
+    let payload = payload.ok_or_else(|| DeriveError::OpeningRedacted(session.clone()))?;
+    if payload.get("policy").is_none() {
+        return Ok(None);
+    }
+    let unloadable = |problem: String| DeriveError::Policy {
+        session: session.clone(),
+        problem,
+    };
+    let opening: Opening =
+        serde_json::from_value(payload).map_err(|problem| unloadable(problem.to_string()))?;
+    let policy = Policy::recorded(&opening.policy.text, opening.policy.signature.clone());
+    let policy = policy.map_err(|problem| unloadable(problem.to_string()))?;
+    if policy.digest() != opening.policy.digest {
+        replay.differences.push(Difference {
+            seq: first.seq,
+            recorded: format!("that the policy is {}", opening.policy.digest),
+            derived: format!("that its text is {}", policy.digest()),
+        });
+    }
+    let gate = gate(&opening, policy).map_err(unloadable)?;
+    if gate.schema().digest() != opening.schema {
+        replay.differences.push(Difference {
+            seq: first.seq,
+            recorded: format!("that the Cedar schema is {}", opening.schema),
+            derived: format!("{} from its tools", gate.schema().digest()),
+        });
+    }
+    let other = match other {
+        Some(policy) => Some(gate_of_other(&opening, policy, session)?),
+        None => None,
+    };
+    Ok(Some(Actions::new(opening, gate, other)))
+}
+
+fn gate(opening: &Opening, policy: Policy) -> Result<Gate, String> {
+    let shapes = opening.tools.iter().map(|tool| tool.shape.clone());
+    Gate::new(
+        policy,
+        shapes.collect(),
+        opening.arbiters.clone(),
+        opening.approvals_default.clone(),
+    )
+    .map_err(|problem| problem.to_string())
+}
+
+fn gate_of_other(
+    opening: &Opening,
+    policy: Policy,
+    session: &SessionId,
+) -> Result<Gate, DeriveError> {
+    gate(opening, policy).map_err(|problem| DeriveError::Other {
+        session: session.clone(),
+        problem,
+    })
+}
+
+fn next(reader: &mut Reader, session: &SessionId) -> Result<Option<Event>, DeriveError> {
+    let event = reader.next_event();
+    Ok(event.map_err(|problem| unreadable(session, problem))?)
+}
+
+fn payload(
+    event: &Event,
+    dir: &SessionDir,
+    session: &SessionId,
+) -> Result<Option<Value>, DeriveError> {
+    let whole = event.whole(dir);
+    Ok(whole.map_err(|problem| unreadable(session, format!("#{}: {problem}", event.seq)))?)
+}
+
+fn unreadable(session: &SessionId, problem: impl fmt::Display) -> ReplayError {
+    ReplayError::Session {
+        session: session.clone(),
+        problem: problem.to_string(),
+    }
+}

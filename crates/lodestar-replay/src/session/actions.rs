@@ -1,0 +1,408 @@
+//! The actions of a session, derived again: proposals, verdicts, answers, clearances, ends.
+
+use std::collections::BTreeMap;
+
+use lodestar_core::contract::Contract;
+use lodestar_core::digest::Digest;
+use lodestar_core::event::EventType;
+use lodestar_core::fingerprint::FingerprintFields;
+use lodestar_core::id::{ActionId, RequestId};
+use lodestar_core::ladder::{Rung, Verdict};
+use lodestar_core::name::ToolName;
+use lodestar_kernel::arguments;
+use lodestar_kernel::measure::Found;
+use lodestar_kernel::opening::Opening;
+use lodestar_kernel::record::{Cleared, Finished, Proposal, Unknown};
+use lodestar_kernel::registry::ToolRecord;
+use lodestar_log::Event;
+use lodestar_policy::{Answer, ApprovalRequest, Counted, Gate, Hearing, Judgement};
+use serde::de::DeserializeOwned;
+use serde_json::Value;
+
+use super::{Difference, Otherwise, SessionReplay};
+
+pub(super) struct Actions {
+    opening: Opening,
+    gate: Gate,
+    other: Option<Gate>,
+    tools: BTreeMap<ToolName, ToolRecord>,
+    actions: BTreeMap<ActionId, Followed>,
+    requests: BTreeMap<RequestId, Asked>,
+    halted: bool,
+}
+
+/// How far an action has come.
+struct Followed {
+    proposed: u64,
+    proposal: Proposal,
+    judged: Option<(u64, Verdict)>,
+    cleared: bool,
+    ended: bool,
+}
+
+struct Asked {
+    hearing: Hearing,
+    full: bool,
+}
+
+impl Actions {
+    pub(super) fn new(opening: Opening, gate: Gate, other: Option<Gate>) -> Self {
+        let tools = opening.tools.iter();
+        Self {
+            tools: tools
+                .map(|tool| (tool.shape.name.clone(), tool.clone()))
+                .collect(),
+            opening,
+            gate,
+            other,
+            actions: BTreeMap::new(),
+            requests: BTreeMap::new(),
+            halted: false,
+        }
+    }
+
+    /// Whether events of this type say something about actions.
+    pub(super) fn concerns(kind: EventType) -> bool {
+        [
+            EventType::ACTION_PROPOSED,
+            EventType::ACTION_JUDGED,
+            EventType::ACTION_CLEARED,
+            EventType::ACTION_COMPLETED,
+            EventType::ACTION_FAILED,
+            EventType::ACTION_UNKNOWN,
+            EventType::APPROVAL_REQUESTED,
+            EventType::APPROVAL_GRANTED,
+            EventType::APPROVAL_DENIED,
+            EventType::APPROVAL_REFUSED,
+            EventType::SESSION_HALTED,
+        ]
+        .contains(&kind)
+    }
+
+    /// Takes in one event and compares it with what follows.
+    pub(super) fn follow(
+        &mut self,
+        kind: EventType,
+        event: &Event,
+        payload: Value,
+        replay: &mut SessionReplay,
+    ) {
+        let mut notes = Notes {
+            seq: event.seq,
+            replay,
+        };
+        match kind {
+            EventType::ACTION_PROPOSED => self.proposed(notes.read(payload), &mut notes),
+            EventType::ACTION_JUDGED => self.judged(notes.read(payload), &mut notes),
+            EventType::APPROVAL_REQUESTED => self.requested(notes.read(payload), &mut notes),
+            EventType::APPROVAL_GRANTED
+            | EventType::APPROVAL_DENIED
+            | EventType::APPROVAL_REFUSED => self.answered(kind, notes.read(payload), &mut notes),
+            EventType::ACTION_CLEARED => self.cleared(notes.read(payload), &mut notes),
+            EventType::ACTION_COMPLETED | EventType::ACTION_FAILED => {
+                let finished: Option<Finished> = notes.read(payload);
+                self.ended(finished.map(|one| one.outcome.action), &mut notes);
+            }
+            EventType::ACTION_UNKNOWN => {
+                let unknown: Option<Unknown> = notes.read(payload);
+                self.ended(unknown.map(|one| one.action), &mut notes);
+            }
+            EventType::SESSION_HALTED => self.halted = true,
+            _ => {}
+        }
+    }
+
+    fn proposed(&mut self, proposal: Option<Proposal>, notes: &mut Notes<'_>) {
+        let Some(proposal) = proposal else { return };
+        let action = &proposal.action;
+        match self.tools.get(&action.tool) {
+            None => notes.differ(
+                format!("that `{}` was proposed", action.tool.shown()),
+                "that there is no such tool",
+            ),
+            Some(tool) => check_proposal(&proposal, tool, notes),
+        }
+        if let Some(other) = &self.other {
+            let would_be = other.judge(&proposal.facts(), &[]);
+            let otherwise = Otherwise {
+                seq: notes.seq,
+                tool: action.tool.as_str().to_owned(),
+                // Filled in when the verdict comes.
+                was: would_be.verdict,
+                would_be: would_be.verdict,
+                policies: would_be.policies,
+            };
+            notes
+                .replay
+                .otherwise
+                .get_or_insert_default()
+                .push(otherwise);
+        }
+        let followed = Followed {
+            proposed: notes.seq,
+            proposal,
+            judged: None,
+            cleared: false,
+            ended: false,
+        };
+        if self
+            .actions
+            .insert(followed.proposal.action.id, followed)
+            .is_some()
+        {
+            notes.differ("a proposal", "that this action was proposed before");
+        }
+    }
+
+    fn judged(&mut self, judgement: Option<Judgement>, notes: &mut Notes<'_>) {
+        let Some(judgement) = judgement else { return };
+        let Some(action) = self.actions.get_mut(&judgement.action) else {
+            return notes.differ("a verdict", "that no such action was proposed");
+        };
+        if action.judged.is_some() {
+            notes.differ("a verdict", "that there was one before");
+        }
+        // What arbiters of the session's own saw is derived; what others said was only heard.
+        let own = |name: &str| {
+            self.opening
+                .arbiters
+                .iter()
+                .any(|(one, _)| one.as_str() == name)
+        };
+        let heard: Vec<_> = judgement
+            .signals
+            .iter()
+            .filter(|signal| !own(&signal.arbiter))
+            .cloned()
+            .collect();
+        let derived = self.gate.judge(&action.proposal.facts(), &heard);
+        notes.replay.verdicts += 1;
+        if derived != judgement {
+            notes.differ(told(&judgement), told(&derived));
+        }
+        action.judged = Some((notes.seq, judgement.verdict));
+        if let Some(otherwise) = &mut notes.replay.otherwise {
+            settle(otherwise, action.proposed, judgement.verdict);
+        }
+    }
+
+    fn requested(&mut self, request: Option<ApprovalRequest>, notes: &mut Notes<'_>) {
+        let Some(request) = request else { return };
+        let card = request.card.digest().ok();
+        if card != Some(request.card_digest) {
+            let derived = card.map_or_else(|| "none".to_owned(), |card| card.to_string());
+            notes.differ(
+                format!("the card's digest is {}", request.card_digest),
+                derived,
+            );
+        }
+        let action = self.actions.get(&request.card.action.id);
+        match action {
+            Some(action) if action.proposal.action != request.card.action => {
+                notes.differ("a card", "that it shows another action than was proposed");
+            }
+            Some(action) if action.judged.map(|(_, verdict)| verdict) != Some(Verdict::Hold) => {
+                notes.differ("a request", "that the action was not held");
+            }
+            Some(_) => {}
+            None => notes.differ("a request", "that no such action was proposed"),
+        }
+        let asked = Asked {
+            hearing: Hearing::new(request),
+            full: false,
+        };
+        self.requests.insert(asked.hearing.request().id, asked);
+    }
+
+    fn answered(&mut self, kind: EventType, answer: Option<Answer>, notes: &mut Notes<'_>) {
+        let Some(answer) = answer else { return };
+        notes.replay.answers += 1;
+        let Some(asked) = self.requests.get_mut(&answer.request) else {
+            return notes.differ("an answer", "that there was no such request");
+        };
+        let approvers = &self.opening.approvers;
+        let heard = asked
+            .hearing
+            .hear(&answer.statement, approvers, answer.heard_at);
+        let (derived, same) = match &heard {
+            Ok(Counted::Grant { missing }) => {
+                asked.full = *missing == 0;
+                let same = kind == EventType::APPROVAL_GRANTED && answer.missing == Some(*missing);
+                (format!("a grant, with {missing} missing"), same)
+            }
+            Ok(Counted::Deny { .. }) => ("a denial".to_owned(), kind == EventType::APPROVAL_DENIED),
+            Err(refusal) => {
+                let same = answer.reason.as_ref() == Some(refusal);
+                let same = same && kind == EventType::APPROVAL_REFUSED;
+                (format!("a refusal: {refusal}"), same)
+            }
+        };
+        if !same {
+            notes.differ(format!("{kind}"), derived);
+        }
+    }
+
+    fn cleared(&mut self, cleared: Option<Cleared>, notes: &mut Notes<'_>) {
+        let Some(cleared) = cleared else { return };
+        notes.replay.clearances += 1;
+        let halted = self.halted;
+        let Some(action) = self.actions.get_mut(&cleared.action) else {
+            return notes.differ("a clearance", "that no such action was proposed");
+        };
+        if std::mem::replace(&mut action.cleared, true) {
+            notes.differ("a clearance", "that there was one before");
+        }
+        if halted {
+            notes.differ("a clearance", "that the session was halted");
+        }
+        let ground = match action.judged {
+            Some((seq, _)) if seq != cleared.judged => Err("that it names another verdict"),
+            Some((_, Verdict::Allow)) => Ok(()),
+            Some((_, Verdict::Hold)) => granted(&cleared, &mut self.requests),
+            Some((_, Verdict::Deny)) => Err("that the action was denied"),
+            None => Err("that there was no verdict"),
+        };
+        if let Err(derived) = ground {
+            notes.differ("a clearance", derived);
+        }
+        let expected = action.proposal.preconditions.iter();
+        let expected = expected
+            .filter(|one| one.precondition.must_revalidate_at_execution)
+            .map(|one| &one.expected_at_approval);
+        let is_as_expected = |(found, expected): (&Found, &Found)| found == expected;
+        let count = expected.clone().count();
+        let moved = cleared.measured.len() < count
+            || !cleared.measured.iter().zip(expected).all(is_as_expected);
+        if moved {
+            notes.differ("a clearance", "that the world had moved");
+        }
+    }
+
+    fn ended(&mut self, action: Option<ActionId>, notes: &mut Notes<'_>) {
+        let Some(action) = action else { return };
+        match self.actions.get_mut(&action) {
+            Some(action) if !action.cleared => {
+                notes.differ("an end", "that the action was never cleared");
+            }
+            Some(action) => {
+                if std::mem::replace(&mut action.ended, true) {
+                    notes.differ("an end", "that the action had ended before");
+                }
+            }
+            None => notes.differ("an end", "that no such action was proposed"),
+        }
+    }
+}
+
+/// Whether enough people said yes, and whether their word is still unspent.
+fn granted(
+    cleared: &Cleared,
+    requests: &mut BTreeMap<RequestId, Asked>,
+) -> Result<(), &'static str> {
+    let asked = cleared
+        .request
+        .and_then(|request| requests.get_mut(&request));
+    let asked = asked.ok_or("that the action was held, and no request of it granted")?;
+    if asked.hearing.request().card.action.id != cleared.action {
+        return Err("that the request was for another action");
+    }
+    if !std::mem::take(&mut asked.full) {
+        return Err("that not enough people had agreed, or their word was spent");
+    }
+    if asked.hearing.grants() != cleared.grants {
+        return Err("that other grants were given than were spent");
+    }
+    Ok(())
+}
+
+fn check_proposal(proposal: &Proposal, tool: &ToolRecord, notes: &mut Notes<'_>) {
+    let action = &proposal.action;
+    let mut contract: Contract = tool.contract.clone();
+    if proposal.reaches.is_some() {
+        contract.required_level = Rung::L5;
+    }
+    if action.contract != contract || action.server != tool.shape.server {
+        notes.differ(
+            format!("a contract at {}", action.contract.required_level),
+            format!("one at {} from the tool's grade", contract.required_level),
+        );
+    }
+    if proposal.definition != tool.definition {
+        notes.differ(
+            format!("definition {}", proposal.definition),
+            format!("{}", tool.definition),
+        );
+    }
+    let paths = arguments::paths(&action.arguments, &tool.shape.roles);
+    if paths.as_ref() != Ok(&proposal.paths) {
+        notes.differ("other paths than", "those in the arguments");
+    }
+    let fingerprint: Option<Digest> = FingerprintFields::under(
+        &contract,
+        action.server.clone(),
+        action.tool.clone(),
+        tool.definition,
+        action.arguments.clone(),
+        proposal.paths.clone(),
+    )
+    .and_then(|fields| fields.fingerprint())
+    .ok()
+    .map(|fingerprint| *fingerprint.digest());
+    if fingerprint != Some(*action.fingerprint.digest()) {
+        let derived = fingerprint.map_or_else(|| "none".to_owned(), |one| one.to_string());
+        notes.differ(format!("fingerprint {}", action.fingerprint), derived);
+    }
+}
+
+/// Says what was really decided, and drops what another policy would have decided alike.
+fn settle(otherwise: &mut Vec<Otherwise>, proposed: u64, was: Verdict) {
+    let found = otherwise.iter().rposition(|one| one.seq == proposed);
+    if let Some(at) = found {
+        if otherwise[at].would_be == was {
+            otherwise.remove(at);
+        } else {
+            otherwise[at].was = was;
+        }
+    }
+}
+
+fn told(judgement: &Judgement) -> String {
+    let ids: Vec<_> = judgement.policies.iter().map(|id| id.as_str()).collect();
+    let by = if ids.is_empty() {
+        String::new()
+    } else {
+        format!(" by {}", ids.join(", "))
+    };
+    format!(
+        "{}{by}, {} errors, {} signals",
+        judgement.verdict,
+        judgement.errors.len(),
+        judgement.signals.len()
+    )
+}
+
+/// What is noted about one event.
+struct Notes<'a> {
+    seq: u64,
+    replay: &'a mut SessionReplay,
+}
+
+impl Notes<'_> {
+    fn differ(&mut self, recorded: impl Into<String>, derived: impl Into<String>) {
+        self.replay.differences.push(Difference {
+            seq: self.seq,
+            recorded: recorded.into(),
+            derived: derived.into(),
+        });
+    }
+
+    fn read<T: DeserializeOwned>(&mut self, payload: Value) -> Option<T> {
+        match serde_json::from_value(payload) {
+            Ok(read) => Some(read),
+            Err(problem) => {
+                self.differ(format!("what cannot be read: {problem}"), "nothing");
+                None
+            }
+        }
+    }
+}

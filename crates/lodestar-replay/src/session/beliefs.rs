@@ -1,0 +1,118 @@
+//! Belief statuses, derived again.
+//!
+//! Beliefs outlive sessions, so all sessions of the project are followed, in a store of their own; what
+//! is compared are the events of the one that was asked for.
+
+use std::sync::Arc;
+
+use lodestar_core::key::{PublicKey, SecretKey};
+use lodestar_core::name::SessionId;
+use lodestar_firewall::event::{LogName, LogPosition};
+use lodestar_firewall::fold::Rebuild;
+use lodestar_firewall::row::keys::Keyring;
+use lodestar_firewall::store::MemoryStore;
+use lodestar_log::{ProjectLog, Reader};
+
+use super::{Difference, SessionReplay};
+use crate::follow::{Recorded, ReplayError, read_event, transact};
+
+pub(super) fn derive(
+    log: &ProjectLog,
+    session: &SessionId,
+    operators: &[PublicKey],
+    replay: &mut SessionReplay,
+) -> Result<(), ReplayError> {
+    // The rows are thrown away afterwards, so any key signs them.
+    let mut seed = [0; 32];
+    getrandom::fill(&mut seed).expect("the system has randomness");
+    let keys = Keyring::new(Arc::new(SecretKey::from_seed(seed)));
+    let keys = keys.with_operators(operators.iter().copied());
+    let mut store = MemoryStore::new();
+    let mut fold = Rebuild::default();
+    for other in log.sessions_on_disk()? {
+        let name = LogName {
+            project: log.project().clone(),
+            session: other.clone(),
+        };
+        let is_this = other == *session;
+        follow(
+            log,
+            &name,
+            &keys,
+            &mut store,
+            &mut fold,
+            is_this.then_some(&mut *replay),
+        )?;
+    }
+    let mut left = Vec::new();
+    transact(&mut store, |tx| {
+        left = fold.finish(tx, &keys)?;
+        Ok(())
+    })?;
+    for waiting in left.iter().filter(|one| one.at.log.session == *session) {
+        replay.differences.push(Difference {
+            seq: waiting.at.seq,
+            recorded: format!("a change of belief `{}`", waiting.change.belief),
+            derived: "that it is not there, or stood otherwise".to_owned(),
+        });
+    }
+    Ok(())
+}
+
+fn follow(
+    log: &ProjectLog,
+    name: &LogName,
+    keys: &Keyring,
+    store: &mut MemoryStore,
+    fold: &mut Rebuild,
+    mut replay: Option<&mut SessionReplay>,
+) -> Result<(), ReplayError> {
+    let dir = log.session(&name.session);
+    let reader = match Reader::open(&dir) {
+        Ok(reader) => reader,
+        // Another session's trouble is that one's own.
+        Err(_) if replay.is_none() => return Ok(()),
+        Err(problem) => return Err(problem.into()),
+    };
+    for event in reader.map_while(Result::ok) {
+        let recorded = match read_event(&event, &dir) {
+            Ok(Recorded::Event(recorded)) => recorded,
+            Ok(Recorded::Other) => continue,
+            Ok(Recorded::Redacted) => {
+                if let Some(replay) = replay.as_deref_mut() {
+                    replay.redacted.push(event.seq);
+                }
+                continue;
+            }
+            Err(problem) => {
+                differ(&mut replay, event.seq, problem);
+                continue;
+            }
+        };
+        let at = LogPosition {
+            log: name.clone(),
+            seq: event.seq,
+            leaf: event.leaf_hash,
+        };
+        let applied = transact(store, |tx| Ok(fold.apply(tx, keys, &recorded, &at)?));
+        if let Some(replay) = replay.as_deref_mut() {
+            replay.beliefs += 1;
+        }
+        match applied {
+            Ok(()) => {}
+            Err(ReplayError::Fold(problem)) => differ(&mut replay, event.seq, problem.to_string()),
+            Err(problem) => return Err(problem),
+        }
+    }
+    Ok(())
+}
+
+fn differ(replay: &mut Option<&mut SessionReplay>, seq: u64, derived: String) {
+    if let Some(replay) = replay.as_deref_mut() {
+        replay.differences.push(Difference {
+            seq,
+            recorded: "beliefs".to_owned(),
+            derived,
+        });
+    }
+}
