@@ -84,11 +84,19 @@ fn validate(
             rule.span,
         ));
     }
+    let never: Vec<_> = result
+        .validation_warnings()
+        .filter(|warning| matches!(warning, ValidationWarning::InvalidActionApplication(_)))
+        .map(ValidationWarning::policy_id)
+        .collect();
     for warning in result.validation_warnings() {
         let Some(rule) = rule(warning.policy_id()) else {
             continue;
         };
-        if unknown.contains(&rule.id) {
+        // What can never apply is also impossible: once is enough.
+        let said = matches!(warning, ValidationWarning::ImpossiblePolicy(_))
+            && never.contains(&warning.policy_id());
+        if said || unknown.contains(&rule.id) {
             continue;
         }
         let id = Some(rule.id.clone());
