@@ -237,9 +237,7 @@ impl Gate {
         let reviewed = Reviewed::of(declared, facts.arguments);
         let principal = Kind::Agent.named(facts.agent.actor.as_str());
         answers.errors.extend(reviewed.errors.iter().cloned());
-        let mut reads = resource.run.slice.reads.clone();
-        reads.join(&resource.ask.slice.reads);
-        let context = context(facts, declared, &reviewed, &reads);
+        let context = context(facts, declared, &reviewed, &resource.reads);
         let entities = with_agent(&resource.entities, &principal, facts.agent);
         match (context, entities) {
             (Ok(context), Ok(entities)) => {

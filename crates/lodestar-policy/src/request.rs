@@ -236,3 +236,6 @@ pub(crate) fn argument_of(pointer: &str) -> Option<String> {
     let first = pointer.strip_prefix('/')?.split('/').next()?;
     Some(first.replace("~1", "/").replace("~0", "~"))
 }
+
+#[cfg(test)]
+mod tests;

@@ -23,12 +23,12 @@ struct Level {
 /// Where the text first goes deeper than is taken, in bytes.
 pub(super) fn too_deep(source: &str) -> Option<usize> {
     let bytes = source.as_bytes();
-    let mut open: Vec<Level> = vec![Level::default()];
+    let mut level = Level::default();
+    let mut around: Vec<Level> = Vec::new();
     let mut below = 0;
     let mut at = 0;
     while let Some(&byte) = bytes.get(at) {
         let rest = &bytes[at..];
-        let level = open.last_mut().expect("the lowest level is never closed");
         let mut step = 1;
         match byte {
             b'"' => step = string_len(rest),
@@ -36,15 +36,16 @@ pub(super) fn too_deep(source: &str) -> Option<usize> {
                 step = rest.iter().position(|&b| b == b'\n').unwrap_or(rest.len());
             }
             b'(' | b'[' | b'{' => {
-                below += level.chain + level.dots + BRACKET;
-                open.push(Level::default());
+                below += level.depth() + BRACKET;
+                around.push(std::mem::take(&mut level));
             }
-            b')' | b']' | b'}' if open.len() > 1 => {
-                open.pop();
-                let level = open.last().expect("the lowest level is never closed");
-                below -= level.chain + level.dots + BRACKET;
+            b')' | b']' | b'}' => {
+                if let Some(outer) = around.pop() {
+                    level = outer;
+                    below -= level.depth() + BRACKET;
+                }
             }
-            b',' | b';' => *level = Level::default(),
+            b',' | b';' => level = Level::default(),
             b'.' => level.dots += 1,
             b'&' | b'|' if rest.get(1) == Some(&byte) => {
                 step = 2;
@@ -60,8 +61,7 @@ pub(super) fn too_deep(source: &str) -> Option<usize> {
             }
             _ => {}
         }
-        let level = open.last().expect("the lowest level is never closed");
-        if below + level.chain + level.dots > MAX_DEPTH {
+        if below + level.depth() > MAX_DEPTH {
             return Some(at);
         }
         at += step;
@@ -70,6 +70,10 @@ pub(super) fn too_deep(source: &str) -> Option<usize> {
 }
 
 impl Level {
+    fn depth(self) -> usize {
+        self.chain + self.dots
+    }
+
     fn operator(&mut self) {
         self.chain += 1;
         self.dots = 0;

@@ -11,6 +11,9 @@ use super::depth::too_deep;
 use crate::annotation::ID;
 use crate::finding::{Finding, Gravity};
 
+/// How many policies a text may have: checking compares each with the others.
+const MAX_RULES: usize = 4096;
+
 /// One policy of the text.
 #[derive(Debug, Clone)]
 pub(crate) struct Rule {
@@ -65,6 +68,13 @@ pub(crate) fn parse(source: &str) -> Result<Vec<Rule>, Vec<Finding>> {
     }
     let mut policies: Vec<_> = set.policies().collect();
     policies.sort_by_key(|policy| position(policy));
+    if policies.len() > MAX_RULES {
+        let message = format!("{} policies; at most {MAX_RULES} are taken", policies.len());
+        let finding = Finding::new(Gravity::Error, None, source, (0, 0), &message);
+        return Err(vec![
+            finding.with_help("put values into sets, and tools into groups"),
+        ]);
+    }
     let mut rules = Vec::with_capacity(policies.len());
     let mut seen: BTreeMap<PolicyId, usize> = BTreeMap::new();
     for (at, policy) in policies.into_iter().enumerate() {

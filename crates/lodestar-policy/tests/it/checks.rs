@@ -124,3 +124,23 @@ fn errors_keep_a_policy_out_of_the_gate_and_warnings_do_not() {
         assert_eq!(error, GateError::Requirement);
     }
 }
+
+#[test]
+fn what_is_wrong_for_every_tool_is_said_once() {
+    let source = "permit (principal, action, resource) when { context.lvel < 2 };\n";
+    for _ in 0..5 {
+        let findings = check(source, &tools());
+        assert_eq!(findings.len(), 1, "{findings:?}");
+        assert_eq!(
+            findings[0].message,
+            "attribute `lvel` in context for Action::\"ask:fs.list\" not found (and 7 more like it)"
+        );
+    }
+}
+
+#[test]
+fn there_are_never_more_policies_than_can_be_compared() {
+    let many = "permit (principal, action, resource);".repeat(4097);
+    let findings = check(&many, &tools());
+    assert_eq!(findings[0].message, "4097 policies; at most 4096 are taken");
+}
