@@ -3,7 +3,9 @@
 mod names;
 mod shadow;
 
-use cedar_policy::{Effect, PolicySet, ValidationMode, ValidationWarning, Validator};
+use cedar_policy::{
+    Effect, PolicySet, ValidationError, ValidationMode, ValidationWarning, Validator,
+};
 use lodestar_core::name::PolicyId;
 
 use crate::annotation::{ApprovalAnnotation, Asked};
@@ -42,7 +44,8 @@ pub(crate) fn check_rules(
     }
     annotations(source, rules, &mut findings);
     shadow::shadowed(source, rules, &mut findings);
-    findings.sort_by_key(|finding| (finding.line, finding.column, finding.gravity));
+    let key = |f: &Finding| (f.line, f.column, f.gravity, f.message.clone());
+    findings.sort_by_cached_key(key);
     findings.dedup();
     findings
 }
@@ -62,21 +65,17 @@ fn validate(
         let id: &str = id.as_ref();
         rules.iter().find(|rule| rule.id.as_str() == id)
     };
+    let mut errors = Vec::new();
     for error in result.validation_errors() {
         let Some(rule) = rule(error.policy_id()) else {
             continue;
         };
         // An unknown tool is said once, with the nearest name, and not again in Cedar's words.
-        if unknown.contains(&rule.id)
-            && matches!(
-                error,
-                cedar_policy::ValidationError::UnrecognizedActionId(_)
-            )
-        {
+        if unknown.contains(&rule.id) && matches!(error, ValidationError::UnrecognizedActionId(_)) {
             continue;
         }
         let id = Some(rule.id.clone());
-        findings.push(from_diagnostic(
+        errors.push(from_diagnostic(
             error,
             Gravity::Error,
             id,
@@ -84,11 +83,20 @@ fn validate(
             rule.span,
         ));
     }
+    findings.extend(once_per_place(errors));
+    let never: Vec<_> = result
+        .validation_warnings()
+        .filter(|warning| matches!(warning, ValidationWarning::InvalidActionApplication(_)))
+        .map(ValidationWarning::policy_id)
+        .collect();
     for warning in result.validation_warnings() {
         let Some(rule) = rule(warning.policy_id()) else {
             continue;
         };
-        if unknown.contains(&rule.id) {
+        // What can never apply is also impossible: once is enough.
+        let said = matches!(warning, ValidationWarning::ImpossiblePolicy(_))
+            && never.contains(&warning.policy_id());
+        if said || unknown.contains(&rule.id) {
             continue;
         }
         let id = Some(rule.id.clone());
@@ -106,6 +114,23 @@ fn validate(
             _ => finding,
         });
     }
+}
+
+/// Cedar checks a policy for every action that it applies to, and says the same for each.
+fn once_per_place(mut errors: Vec<Finding>) -> Vec<Finding> {
+    let place = |finding: &Finding| (finding.line, finding.column, finding.width);
+    errors.sort_by(|a, b| (place(a), &a.message).cmp(&(place(b), &b.message)));
+    errors.dedup();
+    let groups = errors.chunk_by(|a, b| place(a) == place(b) && a.policy == b.policy);
+    let first = groups.map(|group| {
+        let mut finding = group[0].clone();
+        if group.len() > 1 {
+            let more = format!(" (and {} more like it)", group.len() - 1);
+            finding.message.push_str(&more);
+        }
+        finding
+    });
+    first.collect()
 }
 
 fn annotations(source: &str, rules: &[Rule], findings: &mut Vec<Finding>) {

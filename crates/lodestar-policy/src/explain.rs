@@ -89,10 +89,11 @@ fn requirement(judgement: &Judgement) -> Option<String> {
         .iter()
         .map(|role| format!("`{}`", lodestar_core::name::Excerpt::of(role)))
         .collect();
-    let roles = if roles.is_empty() {
-        String::new()
-    } else {
-        format!(", among them the roles {}", roles.join(", "))
+    let roles = match (roles.as_slice(), needed.quorum) {
+        ([], _) => String::new(),
+        ([role], 1) => format!(" with the role {role}"),
+        (roles, 1) => format!(" with the roles {}", roles.join(", ")),
+        (roles, _) => format!(" who have between them {}", roles.join(", ")),
     };
     Some(format!(
         "It takes {who}{roles}, within {} seconds.",

@@ -131,10 +131,19 @@ impl Gate {
     /// The same gate, asking every policy about every action. Slower, and never of another opinion:
     /// there to compare with.
     #[must_use]
-    pub fn unsliced(mut self) -> Self {
+    pub fn unsliced(&self) -> Self {
         let tools: Vec<_> = self.tools.values().cloned().collect();
-        self.resources = resources(&self.policy, &tools, Slicing::Whole);
-        self
+        Self {
+            resources: resources(&self.policy, &tools, Slicing::Whole),
+            policy: self.policy.clone(),
+            schema: self.schema.clone(),
+            tools: self.tools.clone(),
+            arbiters: self.arbiters.clone(),
+            asked: self.asked.clone(),
+            default: self.default.clone(),
+            warnings: self.warnings.clone(),
+            authorizer: self.authorizer.clone(),
+        }
     }
 
     /// The policy in force.
@@ -237,9 +246,7 @@ impl Gate {
         let reviewed = Reviewed::of(declared, facts.arguments);
         let principal = Kind::Agent.named(facts.agent.actor.as_str());
         answers.errors.extend(reviewed.errors.iter().cloned());
-        let mut reads = resource.run.slice.reads.clone();
-        reads.join(&resource.ask.slice.reads);
-        let context = context(facts, declared, &reviewed, &reads);
+        let context = context(facts, declared, &reviewed, &resource.reads);
         let entities = with_agent(&resource.entities, &principal, facts.agent);
         match (context, entities) {
             (Ok(context), Ok(entities)) => {
@@ -287,7 +294,7 @@ impl Gate {
                     _ => ErrorKind::Forbid,
                 },
                 policy: named(error.policy_id()),
-                message: inert(&error.to_string()),
+                message: inert(&error.inner().to_string()),
             });
         }
         let reasons: BTreeSet<_> = response.diagnostics().reason().filter_map(named).collect();

@@ -1,5 +1,6 @@
 //! A policy: its text, what it is signed with, and the Cedar policies in it.
 
+mod depth;
 mod parse;
 mod preset;
 mod sign;

@@ -8,6 +8,9 @@ use std::collections::BTreeSet;
 
 use serde_json::Value;
 
+/// The part of the context that holds the arguments.
+const ARGUMENTS: &str = "args";
+
 /// Some names, or all there are.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Names {
@@ -83,6 +86,26 @@ impl Reads {
         self.arguments.add_all(&other.arguments);
     }
 
+    fn access(&mut self, whole: &Value, path: &[&str]) {
+        match path {
+            [ARGUMENTS, name, ..] if is_context(whole) => {
+                self.context.add(ARGUMENTS);
+                self.arguments.add(name);
+            }
+            [ARGUMENTS] if is_context(whole) => {
+                // Whoever takes the record as a whole, or asks whether it is there.
+                self.context.add(ARGUMENTS);
+                self.arguments = Names::All;
+            }
+            [name, ..] if is_context(whole) => self.context.add(name),
+            [name, ..] if is_arguments(whole) => {
+                self.context.add(ARGUMENTS);
+                self.arguments.add(name);
+            }
+            _ => self.walk(whole),
+        }
+    }
+
     fn walk(&mut self, expression: &Value) {
         // Cedar bounds how deep a policy's expressions nest, so this recursion has an end too.
         match expression {
@@ -94,18 +117,7 @@ impl Reads {
                 }
                 for (operator, operand) in members {
                     match accessed(operator, operand) {
-                        Some((whole, name)) if is_context(whole) => {
-                            self.context.add(name);
-                            if name == "args" {
-                                // Whoever takes the record as a whole, or asks whether it is there.
-                                self.arguments = Names::All;
-                            }
-                        }
-                        Some((whole, name)) if is_arguments(whole) => {
-                            self.context.add("args");
-                            self.arguments.add(name);
-                        }
-                        Some((whole, _)) => self.walk(whole),
+                        Some((whole, path)) => self.access(whole, &path),
                         None => self.walk(operand),
                     }
                 }
@@ -115,12 +127,17 @@ impl Reads {
     }
 }
 
-/// The operands of `whole.name` and `whole has name`.
-fn accessed<'a>(operator: &str, operand: &'a Value) -> Option<(&'a Value, &'a str)> {
+/// The operands of `whole.name`, `whole has name` and `whole has name.name`.
+fn accessed<'a>(operator: &str, operand: &'a Value) -> Option<(&'a Value, Vec<&'a str>)> {
     if operator != "." && operator != "has" {
         return None;
     }
-    Some((operand.get("left")?, operand.get("attr")?.as_str()?))
+    let path = match operand.get("attr")? {
+        Value::String(name) => vec![name.as_str()],
+        Value::Array(names) => names.iter().map(Value::as_str).collect::<Option<_>>()?,
+        _ => return None,
+    };
+    Some((operand.get("left")?, path))
 }
 
 fn is_context(expression: &Value) -> bool {
@@ -131,8 +148,5 @@ fn is_arguments(expression: &Value) -> bool {
     expression
         .get(".")
         .and_then(|operand| accessed(".", operand))
-        .is_some_and(|(whole, name)| is_context(whole) && name == "args")
+        .is_some_and(|(whole, path)| is_context(whole) && path == [ARGUMENTS])
 }
-
-#[cfg(test)]
-mod tests;

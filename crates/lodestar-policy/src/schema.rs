@@ -258,6 +258,3 @@ fn write_type(text: &mut String, of: &ArgumentType) {
 pub(crate) fn quoted(text: &str) -> String {
     format!("\"{}\"", text.escape_default())
 }
-
-#[cfg(test)]
-mod tests;

@@ -42,6 +42,8 @@ pub(crate) struct Resource {
     pub(crate) uid: EntityUid,
     /// The tool, and whatever else policies name, with ancestors.
     pub(crate) entities: Entities,
+    /// What the policies of both questions can look at.
+    pub(crate) reads: Reads,
     pub(crate) run: Asked,
     pub(crate) ask: Asked,
 }
@@ -99,7 +101,10 @@ impl<'a> Slicer<'a> {
         for tool in others {
             entities.extend(entities_of(tool));
         }
+        let mut reads = run.slice.reads.clone();
+        reads.join(&ask.slice.reads);
         Resource {
+            reads,
             uid: Kind::Tool.named(tool.name.as_str()),
             entities: collect(entities),
             run,

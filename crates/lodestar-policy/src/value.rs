@@ -191,6 +191,3 @@ fn decimal(number: &Number) -> Option<String> {
     i64::try_from(scaled).ok()?;
     Some(format!("{whole}.{places}"))
 }
-
-#[cfg(test)]
-mod tests;

@@ -7,8 +7,12 @@ use cedar_policy::PolicySet;
 use lodestar_core::name::PolicyId;
 use miette::Diagnostic;
 
+use super::depth::too_deep;
 use crate::annotation::ID;
 use crate::finding::{Finding, Gravity};
+
+/// How many policies a text may have: checking compares each with the others.
+const MAX_RULES: usize = 4096;
 
 /// One policy of the text.
 #[derive(Debug, Clone)]
@@ -40,6 +44,12 @@ impl Rule {
 
 /// Reads policies, or finds all that keeps them from being read.
 pub(crate) fn parse(source: &str) -> Result<Vec<Rule>, Vec<Finding>> {
+    if let Some(at) = too_deep(source) {
+        let message = "the policy goes too deep, or puts too many operators in a row";
+        let finding = Finding::new(Gravity::Error, None, source, (at, 1), message);
+        let help = "split it into several policies, or put the values into a set";
+        return Err(vec![finding.with_help(help)]);
+    }
     let set = PolicySet::from_str(source).map_err(|errors| {
         let errors = errors.iter();
         errors
@@ -58,6 +68,13 @@ pub(crate) fn parse(source: &str) -> Result<Vec<Rule>, Vec<Finding>> {
     }
     let mut policies: Vec<_> = set.policies().collect();
     policies.sort_by_key(|policy| position(policy));
+    if policies.len() > MAX_RULES {
+        let message = format!("{} policies; at most {MAX_RULES} are taken", policies.len());
+        let finding = Finding::new(Gravity::Error, None, source, (0, 0), &message);
+        return Err(vec![
+            finding.with_help("put values into sets, and tools into groups"),
+        ]);
+    }
     let mut rules = Vec::with_capacity(policies.len());
     let mut seen: BTreeMap<PolicyId, usize> = BTreeMap::new();
     for (at, policy) in policies.into_iter().enumerate() {
@@ -110,9 +127,19 @@ pub(crate) fn from_diagnostic(
 ) -> Finding {
     let label = diagnostic.labels().and_then(|mut labels| labels.next());
     let span = label.map_or(fallback, |label| (label.offset(), label.len()));
-    let finding = Finding::new(gravity, policy, source, span, &diagnostic.to_string());
-    match diagnostic.help() {
-        Some(help) => finding.with_help(help.to_string()),
+    // The finding names the policy already.
+    let prefix = policy
+        .as_ref()
+        .map(|id| format!("for policy `{}`, ", id.as_str()));
+    let plain = |text: String| match prefix.as_deref().and_then(|p| text.strip_prefix(p)) {
+        Some(rest) => rest.to_owned(),
+        None => text,
+    };
+    let message = plain(diagnostic.to_string());
+    let help = diagnostic.help().map(|help| plain(help.to_string()));
+    let finding = Finding::new(gravity, policy, source, span, &message);
+    match help {
+        Some(help) => finding.with_help(help),
         None => finding,
     }
 }

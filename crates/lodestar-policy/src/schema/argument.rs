@@ -297,6 +297,3 @@ fn nullable(choices: &[Value], is_null: impl Fn(&Value) -> bool) -> Option<(&Val
         _ => None,
     }
 }
-
-#[cfg(test)]
-mod tests;

@@ -247,7 +247,7 @@ fn json(value: &toml::Value) -> Result<Value, &'static str> {
             Value::Number(Number::from_f64(*float).ok_or("not a finite number")?)
         }
         toml::Value::Boolean(truth) => Value::Bool(*truth),
-        toml::Value::Datetime(_) => return Err("a date; write it as a string"),
+        toml::Value::Datetime(_) => return Err("a date"),
         toml::Value::Array(items) => {
             Value::Array(items.iter().map(json).collect::<Result<_, _>>()?)
         }

@@ -1,0 +1,15 @@
+//! The policy crate from outside: policies as operators write them, calls as agents make them.
+#![allow(clippy::unwrap_used)]
+
+mod arbiters;
+mod checks;
+mod hostile;
+mod laws;
+mod requirements;
+mod schema;
+mod signing;
+mod slicing;
+mod speed;
+mod suite;
+mod table;
+mod world;
