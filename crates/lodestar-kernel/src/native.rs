@@ -1,1 +1,3 @@
 //! The tools in the box, each with its contract and the invariants that it enforces itself.
+
+pub mod fs;
