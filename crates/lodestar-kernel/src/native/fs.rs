@@ -21,10 +21,14 @@ use std::path::PathBuf;
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use lodestar_core::chain::ContentBlock;
+use lodestar_core::name::Excerpt;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
 
-pub(crate) use blocking::{Leash, Reins, blocking};
+use crate::tool::{Call, Definition, ToolError};
+
+pub(crate) use blocking::{Early, Reins, blocking};
+pub(crate) use root::{Below, explain, shown};
 
 /// Largest file that is read or written: what an agent can still use, and far from what would make
 /// the log or the memory of the proxy suffer.
@@ -75,6 +79,18 @@ pub(crate) fn block_of(bytes: Vec<u8>, uri: impl FnOnce() -> String) -> ContentB
             })),
             rest: Map::new(),
         },
+    }
+}
+
+/// Refuses an argument that the definition does not have.
+pub(crate) fn only(call: &Call<'_>, definition: &Definition) -> Result<(), ToolError> {
+    let mut names = call.arguments().keys();
+    match names.find(|name| !definition.roles.contains_key(*name)) {
+        None => Ok(()),
+        Some(name) => Err(ToolError::invalid(format!(
+            "there is no argument `{}`; remove it",
+            Excerpt::of(name)
+        ))),
     }
 }
 

@@ -15,7 +15,7 @@ use rustix::fs::FileType;
 use serde_json::json;
 
 use super::root::{Below, explain};
-use super::{FsConfig, Reins, Root, RootError, block_of, blocking};
+use super::{FsConfig, Reins, Root, RootError, block_of, blocking, only};
 use crate::tool::{Call, Calling, Definition, Effect, NATIVE_SERVER, Output, Tool, ToolError};
 
 /// `fs.read`: one regular file below the root, whole or not at all.
@@ -53,6 +53,7 @@ impl Tool for FsRead {
 
     fn call<'a>(&'a self, call: Call<'a>) -> Calling<'a> {
         Box::pin(async move {
+            only(&call, &self.definition)?;
             let path = self.files.root.file_below(call.text("path")?);
             let path = path.map_err(|refused| ToolError::refused(refused.to_string()))?;
             let files = Arc::clone(&self.files);
@@ -164,4 +165,18 @@ fn definition(max_bytes: u64, scope: Scope) -> Definition {
             permissions: BTreeSet::from([Permission::ReadFiles]),
         },
     }
+}
+
+#[cfg(test)]
+pub(super) fn tests_read_all(
+    config: &FsConfig,
+    reader: &mut impl Read,
+) -> Result<Vec<u8>, ToolError> {
+    let files = Files {
+        root: Root::open(&config.root, config.links).expect("the root exists"),
+        max_bytes: 1_000_000,
+    };
+    let path = files.root.file_below("growing").expect("a plain name");
+    let deadline = std::time::Instant::now() + std::time::Duration::from_secs(10);
+    files.read_all(reader, &path, 1, &Reins::until(deadline))
 }

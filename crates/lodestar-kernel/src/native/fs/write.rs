@@ -19,7 +19,7 @@ use rustix::io::Errno;
 use serde_json::{Value, json};
 
 use super::root::{Below, DIRECTORY, explain};
-use super::{FsConfig, Reins, Root, RootError, blocking};
+use super::{FsConfig, Reins, Root, RootError, blocking, only};
 use crate::tool::{Call, Calling, Definition, Effect, NATIVE_SERVER, Output, Tool, ToolError};
 
 /// `fs.write`: one regular file below the root, replaced in one step or not at all.
@@ -64,6 +64,7 @@ impl Tool for FsWrite {
 
     fn call<'a>(&'a self, call: Call<'a>) -> Calling<'a> {
         Box::pin(async move {
+            only(&call, &self.definition)?;
             let path = self.files.root.file_below(call.text("path")?);
             let path = path.map_err(|refused| ToolError::refused(refused.to_string()))?;
             let content = call.text("content")?;
