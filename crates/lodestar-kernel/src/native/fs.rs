@@ -9,7 +9,7 @@ mod blocking;
 mod read;
 mod root;
 #[cfg(test)]
-mod tests;
+pub(crate) mod tests;
 mod write;
 
 pub use read::FsRead;

@@ -4,7 +4,8 @@
 //! on words cannot contain a program that runs code: it runs as the user. What holds here is that
 //! no other program starts, nothing of the proxy's environment reaches it, it starts in a directory
 //! below the root, and nothing of it outlives the call as far as [`strays`] can see. It stays in
-//! the proxy's session, so a controlling terminal, where there is one, is within its reach.
+//! the proxy's session, so a controlling terminal, where there is one, is within its reach; and
+//! descriptors that the proxy itself was started with are not closed for it.
 
 mod config;
 pub(crate) mod executable;

@@ -56,7 +56,7 @@ impl World {
     }
 }
 
-fn names(directory: &Path) -> Vec<String> {
+pub(crate) fn names(directory: &Path) -> Vec<String> {
     let mut names: Vec<_> = fs::read_dir(directory)
         .unwrap()
         .map(|entry| entry.unwrap().file_name().into_string().unwrap())
@@ -65,11 +65,11 @@ fn names(directory: &Path) -> Vec<String> {
     names
 }
 
-fn run(tool: &dyn Tool, arguments: Value) -> Result<Output, ToolError> {
+pub(crate) fn run(tool: &dyn Tool, arguments: Value) -> Result<Output, ToolError> {
     run_with(tool, arguments, &Stop::new(), Duration::from_secs(20))
 }
 
-fn run_with(
+pub(crate) fn run_with(
     tool: &dyn Tool,
     arguments: Value,
     stop: &Stop,
@@ -84,7 +84,7 @@ fn run_with(
         .block_on(tool.call(call))
 }
 
-fn text(output: &Output) -> &str {
+pub(crate) fn text(output: &Output) -> &str {
     match output.content.as_slice() {
         [ContentBlock::Text { text, .. }] => text,
         other => panic!("not one text: {other:?}"),
