@@ -1,1 +1,5 @@
 //! The tools in the box, each with its contract and the invariants that it enforces itself.
+
+pub mod fs;
+pub mod git;
+pub mod shell;

@@ -1,0 +1,344 @@
+//! `fs.write`.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::ffi::{OsStr, OsString};
+use std::fs::File;
+use std::io::Write;
+use std::os::fd::{AsFd, OwnedFd};
+use std::sync::Arc;
+
+use lodestar_core::contract::{
+    ArgumentRole, BlastRadius, Contract, Permission, Preconditions, Reversibility, Sandbox,
+};
+use lodestar_core::ladder::Rung;
+use lodestar_core::name::{ServerIdentity, ToolName};
+use lodestar_core::scope::Scope;
+use lodestar_core::sensitivity::DataSensitivity;
+use rustix::fs::{AtFlags, FileType, Mode, OFlags, RenameFlags, Stat};
+use rustix::io::Errno;
+use serde_json::{Value, json};
+
+use super::root::{Below, DIRECTORY, explain};
+use super::{FsConfig, Reins, Root, RootError, blocking, only};
+use crate::tool::{Call, Calling, Definition, Effect, NATIVE_SERVER, Output, Tool, ToolError};
+
+/// `fs.write`: one regular file below the root, replaced in one step or not at all.
+#[derive(Debug)]
+pub struct FsWrite {
+    files: Arc<Files>,
+    definition: Definition,
+}
+
+#[derive(Debug)]
+struct Files {
+    root: Root,
+    max_bytes: u64,
+}
+
+/// Whether missing directories on the way are made.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Directories {
+    Create,
+    MustExist,
+}
+
+impl FsWrite {
+    /// The tool for a root.
+    pub fn new(config: FsConfig, scope: Scope) -> Result<Self, RootError> {
+        let root = Root::open(&config.root, config.links)?;
+        Ok(Self::on(root, config.max_bytes, scope))
+    }
+
+    pub(crate) fn on(root: Root, max_bytes: u64, scope: Scope) -> Self {
+        Self {
+            files: Arc::new(Files { root, max_bytes }),
+            definition: definition(max_bytes, scope),
+        }
+    }
+}
+
+impl Tool for FsWrite {
+    fn definition(&self) -> &Definition {
+        &self.definition
+    }
+
+    fn call<'a>(&'a self, call: Call<'a>) -> Calling<'a> {
+        Box::pin(async move {
+            only(&call, &self.definition)?;
+            let path = self.files.root.file_below(call.text("path")?);
+            let path = path.map_err(|refused| ToolError::refused(refused.to_string()))?;
+            let content = call.text("content")?;
+            if content.len() as u64 > self.files.max_bytes {
+                return Err(ToolError::refused(format!(
+                    "the content has {} bytes, more than the {} that may be written; raise \
+                     `max_bytes`, or write less",
+                    content.len(),
+                    self.files.max_bytes
+                )));
+            }
+            let directories = match call.arguments().get("create_dirs") {
+                None | Some(Value::Bool(false)) => Directories::MustExist,
+                Some(Value::Bool(true)) => Directories::Create,
+                Some(_) => {
+                    return Err(ToolError::invalid("`create_dirs` must be true or false"));
+                }
+            };
+            let content = content.to_owned();
+            let files = Arc::clone(&self.files);
+            blocking(&call, move |reins| {
+                files.write(&path, content.as_bytes(), directories, reins)
+            })
+            .await
+        })
+    }
+}
+
+impl Files {
+    fn write(
+        &self,
+        path: &Below,
+        content: &[u8],
+        directories: Directories,
+        reins: &Reins,
+    ) -> Result<Output, ToolError> {
+        let (parent, name) = path
+            .split()
+            .ok_or_else(|| ToolError::refused("the root itself is not a file"))?;
+        let mut made = MadeDirectories::default();
+        let directory = match directories {
+            Directories::MustExist => self.root.open_directory(&parent),
+            Directories::Create => self.open_or_make(&parent, &mut made),
+        }
+        .map_err(|errno| explain(path, errno))?;
+        let before = target(&directory, name, path)?;
+        let temporary = Temporary::create(&directory, before.as_ref())
+            .map_err(|errno| failed(path, "prepared", errno))?;
+        temporary
+            .fill(content)
+            .map_err(|error| failed(path, "written", error))?;
+        reins.check()?;
+        temporary.put(name, before.is_some()).map_err(|errno| {
+            if errno == Errno::EXIST {
+                let path = path.shown();
+                ToolError::refused(format!("`{path}` came into being meanwhile; look at it"))
+            } else {
+                failed(path, "replaced", errno)
+            }
+        })?;
+        made.keep();
+        rustix::fs::fsync(&directory).map_err(|errno| {
+            let (path, error) = (path.shown(), std::io::Error::from(errno));
+            ToolError::failed(
+                Effect::Unknown,
+                format!("`{path}` was written, but may not survive a crash: {error}"),
+            )
+        })?;
+        Ok(Output::structured(json!({
+            "path": path.as_path().to_string_lossy(),
+            "bytes": content.len(),
+            "replaced": before.is_some(),
+        })))
+    }
+
+    /// Goes down name by name, and makes what is missing. Links are not followed here.
+    fn open_or_make(&self, parent: &Below, made: &mut MadeDirectories) -> Result<OwnedFd, Errno> {
+        match self.root.open_directory(parent) {
+            Err(Errno::NOENT) => {}
+            answer => return answer,
+        }
+        let mut here = self.root.open_directory(&self.root.top())?;
+        for name in parent.names() {
+            let next = match rustix::fs::openat(&here, name, DIRECTORY, Mode::empty()) {
+                Err(Errno::NOENT) => {
+                    match rustix::fs::mkdirat(&here, name, Mode::from_raw_mode(0o777)) {
+                        Ok(()) => made.remember(&here, name)?,
+                        // Somebody was faster; what they made has to be a directory, too.
+                        Err(Errno::EXIST) => {}
+                        Err(errno) => return Err(errno),
+                    }
+                    rustix::fs::openat(&here, name, DIRECTORY, Mode::empty())?
+                }
+                answer => answer?,
+            };
+            here = next;
+        }
+        Ok(here)
+    }
+}
+
+fn failed(path: &Below, what: &str, error: impl Into<std::io::Error>) -> ToolError {
+    let (path, error) = (path.shown(), error.into());
+    ToolError::failed(Effect::None, format!("`{path}` cannot be {what}: {error}"))
+}
+
+/// What stands at the name now, if it may be replaced.
+fn target(directory: &OwnedFd, name: &OsStr, path: &Below) -> Result<Option<Stat>, ToolError> {
+    let stat = match rustix::fs::statat(directory, name, AtFlags::SYMLINK_NOFOLLOW) {
+        Err(Errno::NOENT) => return Ok(None),
+        answer => answer.map_err(|errno| explain(path, errno))?,
+    };
+    let path = path.shown();
+    if FileType::from_raw_mode(stat.st_mode) != FileType::RegularFile {
+        return Err(ToolError::refused(format!(
+            "`{path}` is not a regular file and is not replaced"
+        )));
+    }
+    // Replacing needs leave to write the directory only; read-only files would not be safe.
+    if Mode::from_raw_mode(stat.st_mode).bits() & 0o222 == 0 {
+        return Err(ToolError::refused(format!(
+            "`{path}` is read-only; make it writable first"
+        )));
+    }
+    Ok(Some(stat))
+}
+
+/// A file with a name that nobody can guess, in the directory of the target. Gone when dropped.
+struct Temporary<'a> {
+    directory: &'a OwnedFd,
+    name: OsString,
+    file: File,
+}
+
+impl<'a> Temporary<'a> {
+    fn create(directory: &'a OwnedFd, before: Option<&Stat>) -> Result<Self, Errno> {
+        let mut random = [0; 16];
+        getrandom::fill(&mut random).map_err(|_| Errno::IO)?;
+        let hex: String = random.iter().map(|byte| format!("{byte:02x}")).collect();
+        let name = OsString::from(format!(".lodestar-{hex}.tmp"));
+        let flags =
+            OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+        // A new file gets what the umask leaves; a copy of an old one is nobody's business until
+        // it has the old one's mode.
+        let mode = if before.is_some() { 0o600 } else { 0o666 };
+        let file = rustix::fs::openat(directory, &name, flags, Mode::from_raw_mode(mode))?;
+        let temporary = Self {
+            directory,
+            name,
+            file: file.into(),
+        };
+        if let Some(before) = before {
+            temporary.resemble(before)?;
+        }
+        Ok(temporary)
+    }
+
+    fn resemble(&self, before: &Stat) -> Result<(), Errno> {
+        let own = rustix::fs::fstat(&self.file)?;
+        if (own.st_uid, own.st_gid) != (before.st_uid, before.st_gid) {
+            let (uid, gid) = (
+                rustix::fs::Uid::from_raw(before.st_uid),
+                rustix::fs::Gid::from_raw(before.st_gid),
+            );
+            rustix::fs::fchown(&self.file, Some(uid), Some(gid))?;
+        }
+        // Permission bits only: other content must not inherit setuid, setgid or sticky.
+        rustix::fs::fchmod(&self.file, Mode::from_raw_mode(before.st_mode & 0o777))
+    }
+
+    fn fill(&self, content: &[u8]) -> std::io::Result<()> {
+        (&self.file).write_all(content)?;
+        self.file.sync_all()
+    }
+
+    /// Puts it where the target is. A target that was absent must still be.
+    fn put(self, name: &OsStr, replace: bool) -> Result<(), Errno> {
+        let directory = self.directory;
+        if replace {
+            return rustix::fs::renameat(directory, &self.name, directory, name);
+        }
+        let flags = RenameFlags::NOREPLACE;
+        match rustix::fs::renameat_with(directory, &self.name, directory, name, flags) {
+            // Some file systems cannot; a link does not replace either, and the drop removes the
+            // other name.
+            Err(Errno::INVAL | Errno::NOSYS) => {
+                rustix::fs::linkat(directory, &self.name, directory, name, AtFlags::empty())
+            }
+            answer => answer,
+        }
+    }
+}
+
+impl Drop for Temporary<'_> {
+    fn drop(&mut self) {
+        // Once it was renamed there is nothing by this name.
+        let _ = rustix::fs::unlinkat(self.directory, &self.name, AtFlags::empty());
+    }
+}
+
+/// Directories that this call made: removed again, the last one first, unless it succeeds.
+#[derive(Default)]
+struct MadeDirectories(Vec<(OwnedFd, OsString)>);
+
+impl MadeDirectories {
+    fn remember(&mut self, parent: &OwnedFd, name: &OsStr) -> Result<(), Errno> {
+        let parent = rustix::io::fcntl_dupfd_cloexec(parent.as_fd(), 0)?;
+        self.0.push((parent, name.to_owned()));
+        Ok(())
+    }
+
+    fn keep(&mut self) {
+        // A directory survives a crash when the one that it is in was synchronised. Where that
+        // fails, the file's own synchronisation says so.
+        for (parent, _) in self.0.drain(..) {
+            let _ = rustix::fs::fsync(&parent);
+        }
+    }
+}
+
+impl Drop for MadeDirectories {
+    fn drop(&mut self) {
+        for (parent, name) in self.0.drain(..).rev() {
+            // One that somebody put something into stays.
+            let _ = rustix::fs::unlinkat(&parent, &name, AtFlags::REMOVEDIR);
+        }
+    }
+}
+
+fn definition(max_bytes: u64, scope: Scope) -> Definition {
+    Definition {
+        name: ToolName::new("fs.write").expect("a literal name is valid"),
+        server: ServerIdentity::new(NATIVE_SERVER).expect("a literal name is valid"),
+        description: format!(
+            "Writes one text file of the project, up to {max_bytes} bytes, replacing what was \
+             there in one step. Symbolic links, devices, read-only files and anything outside the \
+             project are refused."
+        ),
+        input_schema: json!({
+            "type": "object",
+            "properties": {
+                "path": {
+                    "type": "string",
+                    "minLength": 1,
+                    "description": "The file, relative to the root of the project.",
+                },
+                "content": {
+                    "type": "string",
+                    "description": "The whole new content.",
+                },
+                "create_dirs": {
+                    "type": "boolean",
+                    "default": false,
+                    "description": "Whether to make the directories that are missing.",
+                },
+            },
+            "required": ["path", "content"],
+            "additionalProperties": false,
+        }),
+        roles: BTreeMap::from([
+            ("path".to_owned(), ArgumentRole::Path),
+            ("content".to_owned(), ArgumentRole::Payload),
+            ("create_dirs".to_owned(), ArgumentRole::Other),
+        ]),
+        minimum: Contract {
+            required_level: Rung::L3,
+            blast_radius: BlastRadius::Project,
+            // What was there is gone; a backup or the repository can make up for it.
+            reversibility: Reversibility::Compensable,
+            scope,
+            data_sensitivity: DataSensitivity::Private,
+            preconditions: Preconditions::default(),
+            sandbox: Sandbox::WriteLocal,
+            permissions: BTreeSet::from([Permission::WriteFiles]),
+        },
+    }
+}
