@@ -1,1 +1,4 @@
 //! The tools in the box, each with its contract and the invariants that it enforces itself.
+
+pub mod http;
+pub mod net;
