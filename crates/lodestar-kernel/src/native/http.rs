@@ -69,3 +69,5 @@ fn blob(url: &str, media: Option<String>, bytes: &[u8]) -> ContentBlock {
         rest: Map::new(),
     }
 }
+#[cfg(test)]
+mod tests;

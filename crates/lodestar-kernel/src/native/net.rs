@@ -96,3 +96,7 @@ impl NetworkConfig {
         }
     }
 }
+#[cfg(test)]
+pub(crate) mod testing;
+#[cfg(test)]
+mod tests;

@@ -162,6 +162,11 @@ fn read_private(path: &Path) -> Result<Zeroizing<String>, CredentialError> {
 pub struct Secret(Zeroizing<String>);
 
 impl Secret {
+    /// A secret that was part of another.
+    pub(crate) fn part(text: &str) -> Self {
+        Self(Zeroizing::new(text.to_owned()))
+    }
+
     /// The secret itself, for the one place that sends or uses it.
     pub(crate) fn expose(&self) -> &str {
         &self.0

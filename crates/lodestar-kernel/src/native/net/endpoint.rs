@@ -234,6 +234,11 @@ impl Location {
         let (Some(host), Some(port)) = (url.host(), url.port_or_known_default()) else {
             return Err(UrlRefused::Malformed { shown: shown() });
         };
+        if let Host::Domain(name) = host
+            && !name.bytes().all(is_of_name)
+        {
+            return Err(UrlRefused::Malformed { shown: shown() });
+        }
         let endpoint = Endpoint {
             scheme,
             host: host.to_owned(),
@@ -292,6 +297,11 @@ fn check_characters(text: &str) -> Result<(), UrlRefused> {
         }),
         None => Ok(()),
     }
+}
+
+/// The URL standard lets `*` and others stand in a name; no resolver knows them.
+fn is_of_name(byte: u8) -> bool {
+    byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'.' | b'_')
 }
 
 /// An authority without its port.
