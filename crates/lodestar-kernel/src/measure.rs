@@ -17,7 +17,7 @@ use lodestar_policy::Dependency;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
-use crate::native::git::Repository;
+use crate::native::git::{GitError, Repository};
 
 /// What was found.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -207,7 +207,12 @@ impl World {
                 file::look(&self.root, text(), check.kind() == CheckKind::FileSha256)
             }
             Check::GitHead => self.git(|repository| repository.head()),
-            Check::GitClean => self.git(|repository| repository.status_digest()),
+            Check::GitClean => self.git(|repository| {
+                if repository.is_clean()? {
+                    return Ok(CLEAN.to_owned());
+                }
+                Ok::<_, GitError>(repository.status_digest()?.to_string())
+            }),
             Check::GitRemoteUrl { .. } => self.git(|repository| {
                 let url = repository.remote_url(text());
                 url.map(|url| url.unwrap_or_else(|| "no such remote".to_owned()))

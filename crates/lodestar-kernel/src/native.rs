@@ -2,4 +2,8 @@
 
 pub mod fs;
 pub mod git;
+pub mod http;
+pub mod message;
+pub mod net;
+pub mod nostr;
 pub mod shell;
