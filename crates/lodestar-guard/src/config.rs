@@ -3,11 +3,13 @@
 //! TOML, or JSON with the same keys. Whatever is not known, twice there or out of bounds is an error that
 //! names its place; nothing is guessed.
 
+mod native;
 mod parts;
 
+pub use native::Tools;
 pub use parts::{
     Approvals, Backend, BadScope, Ceiling, ConfigScope, KnownValues, Limits, Persistence,
-    PolicyFile, SessionName, Tools,
+    PolicyFile, SessionName,
 };
 
 use std::collections::BTreeMap;
@@ -167,6 +169,7 @@ impl Config {
             return Err(ConfigError::TwoPolicies);
         }
         self.scope()?;
+        self.tools.start_from(&root);
         self.place = Place {
             file,
             root,
@@ -209,6 +212,7 @@ impl Config {
             files.push(self.path(&policy.signature()));
         }
         files.extend(self.known_values.iter().map(|known| self.path(&known.file)));
+        files.extend(self.tools.files().into_iter().map(|file| self.path(&file)));
         files
     }
 }

@@ -1,8 +1,16 @@
 //! The tools of a session, as configured.
 
+use std::fmt;
 use std::sync::Arc;
 
 use lodestar_core::scope::Scope;
+use lodestar_kernel::native::fs::{FsRead, FsWrite};
+use lodestar_kernel::native::git::{GitCommit, GitPush, GitStatus};
+use lodestar_kernel::native::http::{HttpFetch, HttpRequest};
+use lodestar_kernel::native::message::MessageSend;
+use lodestar_kernel::native::net::resolve::{Resolver, SystemResolver};
+use lodestar_kernel::native::nostr::NostrPublish;
+use lodestar_kernel::native::shell::ShellRun;
 use lodestar_kernel::registry::Registry;
 use lodestar_kernel::tool::Tool;
 
@@ -16,10 +24,73 @@ pub(crate) fn registry(
     own: &[Arc<dyn Tool>],
 ) -> Result<Registry, OpenError> {
     let mut registry = Registry::default();
+    for tool in native(config, scope)? {
+        let grade = config.tool_defaults.get(tool.definition().name.as_str());
+        registry.add_native(tool, grade)?;
+    }
     for tool in own {
         let grade = config.tool_defaults.get(tool.definition().name.as_str());
         registry.add(Arc::clone(tool), grade, scope)?;
     }
     registry.check_grades(config.tool_defaults.keys())?;
     Ok(registry)
+}
+
+fn native(config: &Config, scope: &Scope) -> Result<Vec<Arc<dyn Tool>>, OpenError> {
+    let tools = config.tools.clone();
+    let resolver = || -> Arc<dyn Resolver> { Arc::new(SystemResolver) };
+    let mut made: Vec<Arc<dyn Tool>> = Vec::new();
+    macro_rules! make {
+        ($name:literal, $config:expr, |$one:ident| $tool:expr) => {
+            if let Some($one) = $config {
+                made.push(Arc::new(
+                    $tool.map_err(|problem| unusable($name, &problem))?,
+                ));
+            }
+        };
+    }
+    make!("fs.read", tools.fs_read, |one| FsRead::new(
+        one,
+        scope.clone()
+    ));
+    make!("fs.write", tools.fs_write, |one| FsWrite::new(
+        one,
+        scope.clone()
+    ));
+    make!("shell.run", tools.shell_run, |one| ShellRun::new(
+        one,
+        scope.clone()
+    ));
+    make!("git.status", tools.git_status, |one| GitStatus::new(
+        one,
+        scope.clone()
+    ));
+    make!("git.commit", tools.git_commit, |one| GitCommit::new(
+        one,
+        scope.clone()
+    ));
+    make!("git.push", tools.git_push, |one| GitPush::new(
+        one,
+        scope.clone()
+    ));
+    make!("http.request", tools.http_request, |one| {
+        HttpRequest::new(one, scope.clone(), resolver())
+    });
+    make!("http.fetch", tools.http_fetch, |one| {
+        HttpFetch::new(one, scope.clone(), resolver())
+    });
+    make!("message.send", tools.message_send, |one| {
+        MessageSend::new(one, scope.clone(), resolver())
+    });
+    make!("nostr.publish", tools.nostr_publish, |one| {
+        NostrPublish::new(one, scope.clone(), resolver())
+    });
+    Ok(made)
+}
+
+fn unusable(tool: &'static str, problem: &dyn fmt::Display) -> OpenError {
+    OpenError::Tool {
+        tool,
+        problem: problem.to_string(),
+    }
 }

@@ -240,8 +240,3 @@ impl Default for Limits {
         }
     }
 }
-
-/// The tools in the box that are to be there.
-#[derive(Debug, Clone, Default, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct Tools {}
