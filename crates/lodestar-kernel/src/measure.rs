@@ -18,6 +18,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
 use crate::native::git::{GitError, Repository};
+use crate::tool::Definition;
 
 /// What was found.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -120,7 +121,11 @@ pub struct World {
     policy: Digest,
     policy_file: Option<PathBuf>,
     beliefs: Option<Arc<dyn BeliefView>>,
+    environment: Environment,
 }
+
+/// Whether a variable of the environment is set.
+type Environment = Arc<dyn Fn(&str) -> bool + Send + Sync>;
 
 impl std::fmt::Debug for World {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
@@ -134,7 +139,7 @@ impl std::fmt::Debug for World {
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Subject<'a> {
     pub(crate) arguments: &'a Map<String, Value>,
-    pub(crate) definition: Digest,
+    pub(crate) definition: &'a Definition,
 }
 
 impl World {
@@ -145,7 +150,18 @@ impl World {
             policy,
             policy_file,
             beliefs: None,
+            environment: Arc::new(|name| std::env::var_os(name).is_some()),
         }
+    }
+
+    /// With another environment than the process's own, for those who run things in one.
+    #[must_use]
+    pub fn with_environment(
+        mut self,
+        is_set: impl Fn(&str) -> bool + Send + Sync + 'static,
+    ) -> Self {
+        self.environment = Arc::new(is_set);
+        self
     }
 
     /// With somebody who knows where beliefs stand.
@@ -217,15 +233,18 @@ impl World {
                 let url = repository.remote_url(text());
                 url.map(|url| url.unwrap_or_else(|| "no such remote".to_owned()))
             }),
-            Check::ToolDefinition => Found::Digest {
-                is: subject.definition,
+            Check::ToolDefinition => match subject.definition.digest() {
+                Ok(is) => Found::Digest { is },
+                Err(problem) => Found::Unmeasurable {
+                    because: problem.to_string(),
+                },
             },
             Check::Policy => self.look_at_policy(),
             Check::BeliefStatus { belief } => self.look_at_belief(*belief),
-            Check::EnvUnset { .. } => match std::env::var_os(text()) {
-                None => Found::Nothing,
+            Check::EnvUnset { .. } => match (self.environment)(text()) {
+                false => Found::Nothing,
                 // The value may be a secret; that it is there is all that counts.
-                Some(_) => Found::Text {
+                true => Found::Text {
                     is: "set".to_owned(),
                 },
             },

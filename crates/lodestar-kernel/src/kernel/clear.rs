@@ -141,11 +141,11 @@ impl Kernel {
         }
         let world = self.world.clone();
         let arguments = proposed.proposal.action.arguments.clone();
-        let definition = proposed.entry.record().definition;
+        let entry = Arc::clone(&proposed.entry);
         let looking = tokio::task::spawn_blocking(move || {
             let subject = Subject {
                 arguments: &arguments,
-                definition,
+                definition: entry.definition(),
             };
             look_again(&world, &again, subject)
         });

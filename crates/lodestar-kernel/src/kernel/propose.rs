@@ -75,7 +75,7 @@ impl Proposed {
     pub(super) fn subject(&self) -> Subject<'_> {
         Subject {
             arguments: &self.proposal.action.arguments,
-            definition: self.entry.record().definition,
+            definition: self.entry.definition(),
         }
     }
 }
@@ -150,7 +150,7 @@ impl Kernel {
         let (id, now) = self.stamp(ActionId::from_parts);
         let subject = Subject {
             arguments: &arguments,
-            definition: record.definition,
+            definition: entry.definition(),
         };
         let preconditions = contract
             .preconditions

@@ -1,0 +1,7 @@
+//! The kernel from outside: proposals, permits and clearances over a real log.
+#![allow(
+    clippy::unwrap_used,
+    reason = "a test that unwraps an error has failed"
+)]
+
+mod moved;
