@@ -180,12 +180,7 @@ impl Pending {
     pub fn expire(mut self, log: &LogWriter, actor: &ActorId) -> Result<RequestId, AppendError> {
         self.held = None;
         let payload = json!({"request": self.request.id, "expired_at": self.request.expires_at});
-        log.append(
-            EventType::APPROVAL_EXPIRED,
-            actor,
-            &[self.requested],
-            &payload,
-        )?;
+        log.append(EventType::APPROVAL_EXPIRED, actor, &[self.requested], &payload)?;
         Ok(self.request.id)
     }
 
@@ -260,11 +255,7 @@ impl Pending {
             .collect();
         let uncovered = self.request.requirement.roles.iter();
         let uncovered = uncovered.filter(|role| !covered.contains(role)).count() as u32;
-        let lacking = self
-            .request
-            .requirement
-            .quorum
-            .saturating_sub(people.len() as u32);
+        let lacking = self.request.requirement.quorum.saturating_sub(people.len() as u32);
         lacking.max(u32::from(uncovered > 0))
     }
 }
