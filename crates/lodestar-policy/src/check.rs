@@ -42,6 +42,7 @@ pub(crate) fn check_rules(
     if !tools.is_empty() {
         validate(source, rules, schema, &unknown, &mut findings);
     }
+    names::empty_wholes(source, rules, tools, &mut findings);
     annotations(source, rules, &mut findings);
     shadow::shadowed(source, rules, &mut findings);
     let key = |f: &Finding| (f.line, f.column, f.gravity, f.message.clone());

@@ -1,8 +1,10 @@
 //! A judgement in a few plain sentences.
 
 use lodestar_core::ladder::{Say, Verdict};
+use lodestar_core::name::Excerpt;
 
 use crate::judgement::{ErrorKind, Judgement, Tightened, Tightener};
+use crate::text::inert;
 
 /// Why an action may run, waits or does not run.
 pub fn explain(judgement: &Judgement) -> String {
@@ -21,18 +23,15 @@ pub fn explain(judgement: &Judgement) -> String {
         sentences.push(match by {
             Tightener::EvaluationError => format!("What could not be evaluated {change}"),
             Tightener::Floor => format!("The ladder {change}"),
-            Tightener::Arbiter(name) => format!(
-                "The arbiter `{}` {change}",
-                lodestar_core::name::Excerpt::of(name)
-            ),
+            Tightener::Arbiter(name) => format!("The arbiter `{}` {change}", Excerpt::of(name)),
         });
     }
     for signal in &judgement.signals {
         sentences.push(format!(
             "`{}` saw, as {}: {}.",
-            lodestar_core::name::Excerpt::of(&signal.arbiter),
+            Excerpt::of(&signal.arbiter),
             signal.severity,
-            crate::text::inert(&signal.reason)
+            inert(&signal.reason)
         ));
     }
     sentences.extend(requirement(judgement));
@@ -87,7 +86,7 @@ fn requirement(judgement: &Judgement) -> Option<String> {
     let roles: Vec<_> = needed
         .roles
         .iter()
-        .map(|role| format!("`{}`", lodestar_core::name::Excerpt::of(role)))
+        .map(|role| format!("`{}`", Excerpt::of(role)))
         .collect();
     let roles = match (roles.as_slice(), needed.quorum) {
         ([], _) => String::new(),

@@ -4,6 +4,8 @@
 //! evaluating them, the ladder's floor, the arbiters. Each step can only tighten what the one before
 //! it said.
 
+mod ladder;
+
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use cedar_policy::{
@@ -11,18 +13,17 @@ use cedar_policy::{
     Request, RestrictedExpression,
 };
 use lodestar_core::digest::Digest;
-use lodestar_core::ladder::{CedarAnswer, Rung, Say, Verdict, floor};
+use lodestar_core::ladder::{CedarAnswer, Say, Verdict, floor};
 use lodestar_core::name::{Excerpt, PolicyId, ToolName};
 use thiserror::Error;
 
+use self::ladder::{Ladder, deciding};
 use crate::annotation::{ApprovalAnnotation, Asked};
 use crate::arbiter::ArbiterRules;
 use crate::check::check_rules;
 use crate::facts::{Agent, Facts, ToolShape};
 use crate::finding::{Finding, Gravity};
-use crate::judgement::{
-    ErrorKind, EvaluationError, Judgement, Requirement, Signal, Tightened, Tightener,
-};
+use crate::judgement::{ErrorKind, EvaluationError, Judgement, Requirement, Signal, Tightener};
 use crate::policy::Policy;
 use crate::request::{Reviewed, context};
 use crate::schema::{CedarSchema, Kind, SchemaError};
@@ -376,50 +377,4 @@ fn with_agent(
 /// INVARIANT: every policy of a slice has the id of a rule, which is one.
 fn named(id: &cedar_policy::PolicyId) -> Option<PolicyId> {
     PolicyId::new(id).ok()
-}
-
-/// A verdict on its way, with each step that made it stricter.
-struct Ladder {
-    verdict: Verdict,
-    tightened: Vec<Tightened>,
-}
-
-impl Ladder {
-    /// What the policies alone say. Where the ladder itself is milder (silence on L4 asks a human),
-    /// it starts from there: that is no step.
-    fn start(rung: Rung, answer: CedarAnswer) -> Self {
-        let plain = floor(Rung::L0, answer);
-        Self {
-            verdict: plain.min(floor(rung, answer)),
-            tightened: Vec::new(),
-        }
-    }
-
-    fn climb(&mut self, by: Tightener, at_least: Verdict) {
-        let (from, to) = (self.verdict, self.verdict.tighten(at_least));
-        if to != from {
-            self.verdict = to;
-            self.tightened.push(Tightened { by, from, to });
-        }
-    }
-}
-
-/// The policies that decided: those of the question, or questions, that the answer came from.
-fn deciding(rung: Rung, run: Answer, ask: Answer) -> Vec<PolicyId> {
-    let forbidden = |answer: &Answer| answer.say == Say::Forbid;
-    let mut ids = BTreeSet::new();
-    if rung == Rung::L4 && (forbidden(&run) || forbidden(&ask)) {
-        for answer in [run, ask].into_iter().filter(forbidden) {
-            ids.extend(answer.reasons);
-        }
-    } else if rung == Rung::L4 && ask.say == Say::Permit {
-        ids = ask.reasons;
-    } else if run.say == Say::Permit {
-        ids = run.reasons;
-    } else {
-        // A forbid to run makes a permit to ask count; silence to ask makes any forbid count.
-        ids.extend(run.reasons);
-        ids.extend(ask.reasons);
-    }
-    ids.into_iter().collect()
 }

@@ -12,6 +12,7 @@ use std::sync::Arc;
 
 use lodestar_core::digest::{Digest, sha256};
 use lodestar_core::key::{KeyId, PublicKey};
+use lodestar_core::name::PolicyId;
 use lodestar_core::statement::{Envelope, PolicyInForce, StatementError};
 use lodestar_core::time::Timestamp;
 use serde::{Deserialize, Serialize};
@@ -184,7 +185,7 @@ impl Policy {
     }
 
     /// The ids of its policies, in the order of the text.
-    pub fn ids(&self) -> impl Iterator<Item = &lodestar_core::name::PolicyId> {
+    pub fn ids(&self) -> impl Iterator<Item = &PolicyId> {
         self.rules.iter().map(|rule| &rule.id)
     }
 

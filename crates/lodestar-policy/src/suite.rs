@@ -15,6 +15,7 @@ pub use case::{Case, CaseAgent, CaseBelief, CaseError};
 
 use crate::gate::Gate;
 use crate::judgement::Judgement;
+use crate::location::Location;
 use crate::text::inert;
 
 /// Cases for a policy, read from TOML.
@@ -91,7 +92,7 @@ impl Suite {
     pub fn parse(text: &str) -> Result<Self, SuiteError> {
         toml::from_str(text).map_err(|error| {
             let offset = error.span().map_or(0, |span| span.start);
-            let at = crate::location::Location::of(text, offset);
+            let at = Location::of(text, offset);
             SuiteError {
                 line: at.line,
                 column: at.column,

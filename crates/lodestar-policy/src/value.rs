@@ -4,6 +4,7 @@
 //! `{"__entity": …}` would become something else than the object it is.
 
 use cedar_policy::RestrictedExpression;
+use lodestar_core::name::Excerpt;
 use serde_json::{Number, Value};
 
 use crate::schema::{ArgumentType, RecordType};
@@ -35,14 +36,8 @@ impl Misfit {
         match self {
             Self::Type { expected, found } => format!("{expected} was declared, this is {found}"),
             Self::Number => "the number has no exact form in Cedar".to_owned(),
-            Self::Missing(name) => format!(
-                "the member `{}` is missing",
-                lodestar_core::name::Excerpt::of(name)
-            ),
-            Self::Undeclared(name) => format!(
-                "the member `{}` is not declared",
-                lodestar_core::name::Excerpt::of(name)
-            ),
+            Self::Missing(name) => format!("the member `{}` is missing", Excerpt::of(name)),
+            Self::Undeclared(name) => format!("the member `{}` is not declared", Excerpt::of(name)),
         }
     }
 }

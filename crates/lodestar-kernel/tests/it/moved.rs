@@ -381,7 +381,8 @@ async fn what_moved_between_proposal_and_execution_does_not_run() {
 
         let moving = stage(check(case.check));
         (case.ready)(&moving);
-        let why = act(&moving, case.arguments, case.moves).await.unwrap_err();
+        let outcome = act(&moving, case.arguments, case.moves).await;
+        let why = outcome.expect_err(kind.as_str());
         let Rejection::PreconditionFailed { moved } = &why else {
             panic!("{kind}: {why:?}")
         };

@@ -1,4 +1,4 @@
-//! Names of tools in policies that no tool has.
+//! Names in policies that nothing has: tools, groups, servers.
 
 use std::collections::BTreeSet;
 
@@ -30,14 +30,51 @@ pub(super) fn unknown_tools(
             let id = Some(rule.id.clone());
             let message = format!("there is no tool `{}`", Excerpt::of(&tool));
             let finding = Finding::new(Gravity::Error, id, source, at, &message);
-            findings.push(match nearest(&tool, &known) {
-                Some(near) => finding.with_help(format!("did you mean `{}`?", Excerpt::of(near))),
-                None => finding,
-            });
+            findings.push(suggesting(finding, &tool, &known));
             policies.push(rule.id.clone());
         }
     }
     policies
+}
+
+/// Finds groups and servers that no tool belongs to: a rule about them never applies.
+pub(super) fn empty_wholes(
+    source: &str,
+    rules: &[Rule],
+    tools: &[ToolShape],
+    findings: &mut Vec<Finding>,
+) {
+    let groups: BTreeSet<&str> = tools.iter().flat_map(|t| &t.groups).map(|g| &**g).collect();
+    let servers: BTreeSet<&str> = tools.iter().map(|tool| tool.server.as_str()).collect();
+    for (kind, word, known) in [
+        (Kind::Group, "group", groups),
+        (Kind::Server, "server", servers),
+    ] {
+        for rule in rules {
+            let named: BTreeSet<String> = rule
+                .policy
+                .entity_literals()
+                .iter()
+                .filter(|uid| uid.type_name() == &kind.type_name())
+                .map(|uid| uid.id().unescaped().to_owned())
+                .filter(|id| !known.contains(id.as_str()))
+                .collect();
+            for id in named {
+                let at = rule.find(source, &kind.named(&id).to_string());
+                let message = format!("no tool belongs to the {word} `{}`", Excerpt::of(&id));
+                let policy = Some(rule.id.clone());
+                let finding = Finding::new(Gravity::Warning, policy, source, at, &message);
+                findings.push(suggesting(finding, &id, &known));
+            }
+        }
+    }
+}
+
+fn suggesting(finding: Finding, name: &str, known: &BTreeSet<&str>) -> Finding {
+    match nearest(name, known) {
+        Some(near) => finding.with_help(format!("did you mean `{}`?", Excerpt::of(near))),
+        None => finding,
+    }
 }
 
 /// The tool that an entity is, or is an action on.

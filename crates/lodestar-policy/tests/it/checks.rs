@@ -45,11 +45,13 @@ when { context.args has price && context.args.price > 3 };
 }
 
 #[test]
-fn tools_that_do_not_exist() {
+fn tools_groups_and_servers_that_do_not_exist() {
     insta::assert_snapshot!(shown(
         r#"permit (principal, action == Action::"run:fs.raed", resource);
 permit (principal, action, resource == Tool::"mail_send");
 forbid (principal, action in Action::"run", resource) when { resource == Tool::"deploy" };
+forbid (principal, action, resource in Group::"readin");
+forbid (principal, action, resource) when { resource in Server::"elsewhere" };
 "#
     ));
 }

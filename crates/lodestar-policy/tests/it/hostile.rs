@@ -1,6 +1,6 @@
 //! Arguments that are not what they were declared to be.
 
-use lodestar_core::ladder::{Rung, Verdict};
+use lodestar_core::ladder::{Rung, Say, Verdict};
 use lodestar_policy::{ArbiterRules, ErrorKind, Gate, Judgement, ToolShape};
 use proptest::prelude::*;
 use serde_json::{Map, Value, json};
@@ -219,6 +219,31 @@ fn a_permit_that_looks_at_a_mistyped_argument_does_not_let_it_through() {
             judgement.verdict >= Verdict::Hold,
             "{condition}: {judgement:?}"
         );
+    }
+}
+
+#[test]
+fn no_part_of_a_mistyped_argument_satisfies_a_condition() {
+    for (condition, arguments) in [
+        (
+            r#"context.args has list && context.args.list.contains("x")"#,
+            json!({"list": ["x", 1]}),
+        ),
+        (
+            "context.args has inner && context.args.inner.n == 3",
+            json!({"inner": {"n": 3, "more": 1}}),
+        ),
+    ] {
+        let source = format!(
+            "permit (principal, action in Action::\"run\", resource) when {{ {condition} }};"
+        );
+        let judgement = Call::new("t", Rung::L0, arguments).judge(&typed_gate(&source));
+        assert_eq!(
+            judgement.answer.run,
+            Say::Silent,
+            "{condition}: {judgement:?}"
+        );
+        assert_eq!(kinds(&judgement), [ErrorKind::Permit, ErrorKind::Argument]);
     }
 }
 
