@@ -8,7 +8,7 @@ use tokio::sync::Notify;
 
 use super::*;
 use crate::native::net::credential::SCRUBBED;
-use crate::native::net::resolve::{Resolver, SystemResolver};
+use crate::native::net::resolve::{Resolver, Resolving, SystemResolver};
 use crate::native::net::testing::{
     Identity, Names, Server, Step, answer, call, call_until, http_server, private_file,
 };
@@ -265,6 +265,29 @@ async fn a_name_that_rebinds_is_resolved_once_and_leads_nowhere() {
     assert_refused(call(&tool, arguments).await, "loopback");
     assert_eq!(names.asked(), 2);
     assert_eq!(server.connections(), 0);
+}
+
+#[derive(Debug)]
+struct Mute;
+
+impl Resolver for Mute {
+    fn resolve<'a>(&'a self, _name: &'a str) -> Resolving<'a> {
+        Box::pin(std::future::pending())
+    }
+}
+
+#[tokio::test]
+async fn a_resolver_that_never_answers_does_not_hold_a_call() {
+    let tool = request(
+        json!({ "hosts": [{ "host": "good.test" }], "network": { "connect_timeout_ms": 100 } }),
+        Arc::new(Mute),
+    );
+    let arguments = json!({ "method": "GET", "url": "https://good.test/" });
+    let error = call(&tool, arguments).await.unwrap_err();
+    assert_eq!(
+        (error.kind, error.effect),
+        (ToolErrorKind::Failed, Effect::None)
+    );
 }
 
 #[tokio::test]
