@@ -28,7 +28,6 @@ use self::email::Email;
 use self::webhook::Webhooks;
 use super::net::connector::Connector;
 use super::net::credential::CredentialError;
-use super::net::endpoint::UrlRefused;
 use super::net::resolve::Resolver;
 use super::net::wire::Wire;
 use super::net::{NetworkConfig, NetworkError, arguments};
@@ -84,12 +83,10 @@ pub enum MessageError {
         address: Excerpt,
     },
     /// The server is no host.
-    #[error("server `{server}`: {source}")]
+    #[error("`{server}` is no host; write one such as `mail.example.com`, without a port")]
     Server {
         /// The server, inert.
         server: Excerpt,
-        /// Why it is refused.
-        source: UrlRefused,
     },
     /// Nobody to write to.
     #[error("there is nobody to write to; name at least one recipient")]

@@ -3,13 +3,16 @@
 //! The event is made and signed here, so that what is published is exactly what was approved, by a
 //! key that no argument can choose. Publishing cannot be taken back: relays copy from each other.
 
+mod config;
 mod event;
 mod relay;
 
+pub use config::{
+    DEFAULT_MAX_CONTENT_BYTES, MAX_CONTENT_BYTES, MAX_RELAYS, NostrConfig, NostrError,
+};
 pub use event::{Event, Key, KeyError};
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
@@ -18,32 +21,21 @@ use lodestar_core::contract::{
     ArgumentRole, BlastRadius, Contract, Permission, Preconditions, Reversibility, Sandbox,
 };
 use lodestar_core::ladder::Rung;
-use lodestar_core::name::{Excerpt, LabelError, ServerIdentity, ToolName};
+use lodestar_core::name::{Excerpt, ServerIdentity, ToolName};
 use lodestar_core::scope::Scope;
 use lodestar_core::sensitivity::DataSensitivity;
-use serde::Deserialize;
 use serde_json::{Map, Value, json};
-use thiserror::Error;
 
 use self::relay::{Answer, publish};
+use super::net::arguments;
 use super::net::connector::Connector;
-use super::net::credential::{CredentialError, Source};
-use super::net::endpoint::{Location, Scheme, UrlRefused};
+use super::net::credential::Source;
+use super::net::endpoint::Location;
 use super::net::resolve::Resolver;
 use super::net::wire::Wire;
-use super::net::{NetworkConfig, NetworkError, arguments};
 use crate::tool::{
     Call, Calling, Definition, Effect, NATIVE_SERVER, Output, Tool, ToolError, ToolErrorKind,
 };
-
-/// Longest content in bytes: common relays refuse larger events.
-pub const DEFAULT_MAX_CONTENT_BYTES: usize = 64 << 10;
-
-/// The most that it can be raised to.
-pub const MAX_CONTENT_BYTES: usize = 1 << 20;
-
-/// Most relays of one configuration: all are connected to at once.
-pub const MAX_RELAYS: usize = 32;
 
 /// Most tags of an event, most words of a tag, and longest word.
 const MAX_TAGS: usize = 256;
@@ -52,85 +44,6 @@ const MAX_WORD_LEN: usize = 1024;
 
 /// What is left of a call's time for the report, once relays no longer answer.
 const REPORT_TIME: Duration = Duration::from_millis(200);
-
-/// The configuration of `nostr.publish`.
-#[derive(Debug, Clone, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct NostrConfig {
-    /// The relays, as `wss://host/path`; one in the clear is written out as `ws://`.
-    pub relays: Vec<String>,
-    /// The kinds of event that can be published.
-    pub kinds: Vec<u16>,
-    /// The environment variable with the private key, in hex or as `nsec1…`.
-    pub credential_env: Option<String>,
-    /// The file with the private key, mode 0600.
-    pub credential_file: Option<PathBuf>,
-    /// How it reaches the relays.
-    #[serde(default)]
-    pub network: NetworkConfig,
-    /// Longest content in bytes.
-    #[serde(default = "max_content_bytes")]
-    pub max_content_bytes: usize,
-}
-
-fn max_content_bytes() -> usize {
-    DEFAULT_MAX_CONTENT_BYTES
-}
-
-/// Why a configuration makes no tool.
-#[derive(Debug, Error)]
-pub enum NostrError {
-    /// A relay is no WebSocket URL.
-    #[error("relay `{relay}`: {source}")]
-    Url {
-        /// The relay, inert.
-        relay: Excerpt,
-        /// Why it is refused.
-        source: UrlRefused,
-    },
-    /// A relay of another scheme.
-    #[error("relay `{relay}` is not of WebSocket; write `wss://…`")]
-    Scheme {
-        /// The relay, inert.
-        relay: Excerpt,
-    },
-    /// The same relay twice.
-    #[error("relay `{relay}` is there twice; keep one")]
-    Twice {
-        /// The relay, inert.
-        relay: Excerpt,
-    },
-    /// None, or very many.
-    #[error("there are {count} relays; name 1 to {MAX_RELAYS}")]
-    Relays {
-        /// How many.
-        count: usize,
-    },
-    /// No kind.
-    #[error("`kinds` is empty; name those that can be published, such as 1 for a short note")]
-    NoKinds,
-    /// A cap that allows nothing or everything.
-    #[error("`max_content_bytes` is {given}; write 1 to {MAX_CONTENT_BYTES}")]
-    Cap {
-        /// What was given.
-        given: usize,
-    },
-    /// No source of a key.
-    #[error("there is no key; name `credential_file` or `credential_env`")]
-    NoKey,
-    /// The key is not to be had.
-    #[error(transparent)]
-    Credential(#[from] CredentialError),
-    /// It is no key.
-    #[error(transparent)]
-    Key(#[from] KeyError),
-    /// The network cannot be set up.
-    #[error(transparent)]
-    Network(#[from] NetworkError),
-    /// The definition cannot be made.
-    #[error(transparent)]
-    Label(#[from] LabelError),
-}
 
 /// The tool `nostr.publish`.
 #[derive(Debug)]
@@ -150,7 +63,7 @@ impl NostrPublish {
         scope: Scope,
         resolver: Arc<dyn Resolver>,
     ) -> Result<Self, NostrError> {
-        let relays = relays(&config.relays)?;
+        let relays = config::relays(&config.relays)?;
         if config.kinds.is_empty() {
             return Err(NostrError::NoKinds);
         }
@@ -288,28 +201,6 @@ fn report(
         is_error: !accepted,
         ..Output::structured(json!({ "event": event, "relays": relays }))
     })
-}
-
-fn relays(texts: &[String]) -> Result<Vec<Location>, NostrError> {
-    if !(1..=MAX_RELAYS).contains(&texts.len()) {
-        return Err(NostrError::Relays { count: texts.len() });
-    }
-    let mut relays: Vec<Location> = Vec::new();
-    for text in texts {
-        let relay = Excerpt::of(text);
-        let location = Location::parse(text).map_err(|source| NostrError::Url {
-            relay: relay.clone(),
-            source,
-        })?;
-        if !matches!(location.endpoint().scheme(), Scheme::Wss | Scheme::Ws) {
-            return Err(NostrError::Scheme { relay });
-        }
-        if relays.contains(&location) {
-            return Err(NostrError::Twice { relay });
-        }
-        relays.push(location);
-    }
-    Ok(relays)
 }
 
 fn tags(arguments: &Map<String, Value>) -> Result<Vec<Vec<String>>, ToolError> {

@@ -204,6 +204,13 @@ impl HttpFetch {
                     shown()
                 )
             })?;
+        // Some servers split a query at semicolons too.
+        if location.target().contains(';') {
+            return Err(format!(
+                "the query of `{}` has `;`, which servers read in different ways; write `%3B`",
+                shown()
+            ));
+        }
         let mut seen = BTreeSet::new();
         for (name, value) in location.query_pairs() {
             let fits = place

@@ -4,12 +4,13 @@ use std::time::{Duration, Instant};
 use lodestar_core::chain::ContentBlock;
 use lodestar_core::scope::Scope;
 use serde_json::{Value, json};
+use tokio::sync::Notify;
 
 use super::*;
 use crate::native::net::credential::SCRUBBED;
-use crate::native::net::resolve::{Resolver, SystemResolver};
+use crate::native::net::resolve::{Resolver, Resolving, SystemResolver};
 use crate::native::net::testing::{
-    Identity, Names, Step, answer, call, call_until, http_server, private_file,
+    Identity, Names, Server, Step, answer, call, call_until, http_server, private_file,
 };
 use crate::stop::Stop;
 use crate::tool::{Effect, Tool, ToolError, ToolErrorKind};
@@ -266,6 +267,29 @@ async fn a_name_that_rebinds_is_resolved_once_and_leads_nowhere() {
     assert_eq!(server.connections(), 0);
 }
 
+#[derive(Debug)]
+struct Mute;
+
+impl Resolver for Mute {
+    fn resolve<'a>(&'a self, _name: &'a str) -> Resolving<'a> {
+        Box::pin(std::future::pending())
+    }
+}
+
+#[tokio::test]
+async fn a_resolver_that_never_answers_does_not_hold_a_call() {
+    let tool = request(
+        json!({ "hosts": [{ "host": "good.test" }], "network": { "connect_timeout_ms": 100 } }),
+        Arc::new(Mute),
+    );
+    let arguments = json!({ "method": "GET", "url": "https://good.test/" });
+    let error = call(&tool, arguments).await.unwrap_err();
+    assert_eq!(
+        (error.kind, error.effect),
+        (ToolErrorKind::Failed, Effect::None)
+    );
+}
+
 #[tokio::test]
 async fn nothing_is_smuggled_into_a_request() {
     let (server, _) = http_server(None, |_| answer("200 OK", "", "")).await;
@@ -455,10 +479,12 @@ async fn a_head_that_never_ends_ends_with_the_time_cap() {
 
 #[tokio::test]
 async fn a_stop_in_mid_body_closes_the_connection() {
-    let (server, _) = http_server(None, |_| {
+    let closed = Arc::new(Notify::new());
+    let told = Arc::clone(&closed);
+    let (server, _) = http_server(None, move |_| {
         vec![
             Step::Send(b"HTTP/1.1 200 OK\r\ncontent-length: 9000\r\n\r\nabc".to_vec()),
-            Step::Hold,
+            Step::UntilClosed(Arc::clone(&told)),
         ]
     })
     .await;
@@ -476,6 +502,9 @@ async fn a_stop_in_mid_body_closes_the_connection() {
         (error.kind, error.effect),
         (ToolErrorKind::Stopped, Effect::Unknown)
     );
+    tokio::time::timeout(Duration::from_secs(3), closed.notified())
+        .await
+        .expect("the server sees the end of the connection");
     assert!(begun.elapsed() < Duration::from_secs(3));
 }
 
@@ -645,6 +674,39 @@ async fn a_server_that_cannot_prove_its_name_gets_nothing() {
 }
 
 #[tokio::test]
+async fn a_server_that_never_begins_tls_had_nothing_from_us() {
+    let identity = Identity::of(&["good.test"]);
+    let server = Server::start(None, |stream| {
+        Box::pin(async move {
+            let _open = stream;
+            std::future::pending().await
+        })
+    })
+    .await;
+    let port = server.port();
+    let tool = request(
+        json!({
+            "hosts": [{ "host": format!("good.test:{port}") }],
+            "network": {
+                "allow_addresses": [format!("127.0.0.1:{port}")],
+                "ca_file": identity.ca_file.path(),
+                "connect_timeout_ms": 200,
+            },
+        }),
+        Names::local(&["good.test"]),
+    );
+    let url = format!("https://good.test:{port}/");
+    let error = call(&tool, json!({ "method": "POST", "url": url, "body": "x" }))
+        .await
+        .unwrap_err();
+    assert!(error.message.contains("within 200 ms"), "{}", error.message);
+    assert_eq!(
+        (error.kind, error.effect),
+        (ToolErrorKind::Failed, Effect::None)
+    );
+}
+
+#[tokio::test]
 async fn arguments_cannot_use_the_header_of_the_credential() {
     let identity = Identity::of(&["good.test"]);
     let token = private_file("tok_5ecret-0123456789");
@@ -705,6 +767,7 @@ async fn a_fetch_stays_within_its_places() {
         "/docs?page=1&page=2",
         "/docs?%70age=1&page=2",
         "/docs?page=1&x",
+        "/docs?page=1;other=2",
     ] {
         let error = call(&tool, json!({ "url": format!("{base}{path}") }))
             .await

@@ -78,9 +78,8 @@ impl Email {
     pub(super) fn new(config: EmailConfig) -> Result<Self, MessageError> {
         let port = config.port.unwrap_or(config.tls.port());
         let server =
-            Endpoint::of_host(&config.server, port).map_err(|source| MessageError::Server {
+            Endpoint::of_host(&config.server, port).ok_or_else(|| MessageError::Server {
                 server: Excerpt::of(&config.server),
-                source,
             })?;
         let mut recipients: Vec<Address> = Vec::new();
         for text in &config.recipients {

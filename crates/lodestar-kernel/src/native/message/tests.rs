@@ -608,7 +608,7 @@ fn configurations_that_say_too_little_or_too_much_make_no_tool() {
     assert_eq!(build(json!({})), Ok(()));
     for (extra, words) in [
         (json!({ "server": "mail.test:25" }), "mail.test:25"),
-        (json!({ "server": "mail.test/x" }), "no url"),
+        (json!({ "server": "mail.test/x" }), "no host"),
         (
             json!({ "sender": "nobody" }),
             "`nobody` is no plain mail address",

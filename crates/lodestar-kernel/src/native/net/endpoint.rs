@@ -133,16 +133,10 @@ impl Endpoint {
         Ok(Location::parse(&format!("{}://{text}/", scheme.as_str()))?.endpoint)
     }
 
-    /// An endpoint of a protocol that has no URLs.
-    pub(crate) fn of_host(text: &str, port: u16) -> Result<Self, UrlRefused> {
-        let mut endpoint = Self::parse(Scheme::Https, text)?;
-        if text != endpoint.host.to_string() {
-            return Err(UrlRefused::Malformed {
-                shown: Excerpt::of(text),
-            });
-        }
-        endpoint.port = port;
-        Ok(endpoint)
+    /// An endpoint of a protocol that has no URLs: a host without a port, and its port.
+    pub(crate) fn of_host(text: &str, port: u16) -> Option<Self> {
+        let endpoint = Self::parse(Scheme::Https, text).ok()?;
+        (host_of(text) == text).then_some(Self { port, ..endpoint })
     }
 
     /// How to talk to it.

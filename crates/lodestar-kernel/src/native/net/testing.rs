@@ -16,6 +16,7 @@ use serde_json::{Map, Value};
 use tempfile::NamedTempFile;
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
 use tokio::net::TcpListener;
+use tokio::sync::Notify;
 use tokio::task::JoinHandle;
 use tokio_rustls::TlsAcceptor;
 
@@ -163,6 +164,8 @@ pub(crate) enum Step {
     Forever(Vec<u8>, Duration),
     /// Keeps the connection open.
     Hold,
+    /// Waits for the other side to close, and tells of it.
+    UntilClosed(Arc<Notify>),
 }
 
 /// The requests that a server saw, heads and bodies as they came.
@@ -192,6 +195,11 @@ pub(crate) async fn http_server(
                         let _ = stream.flush().await;
                     }
                     Step::Hold => std::future::pending().await,
+                    Step::UntilClosed(told) => {
+                        let mut rest = [0; 64];
+                        while matches!(stream.read(&mut rest).await, Ok(count) if count > 0) {}
+                        told.notify_one();
+                    }
                     Step::Forever(bytes, pause) => {
                         while stream.write_all(&bytes).await.is_ok() && stream.flush().await.is_ok()
                         {

@@ -77,6 +77,18 @@ impl Key {
         hex(&self.0.verifying_key().to_bytes())
     }
 
+    /// BIP-340, with the auxiliary randomness that it asks for.
+    pub(super) fn signature(
+        &self,
+        message: &[u8],
+        random: &[u8; 32],
+    ) -> Result<[u8; 64], KeyError> {
+        self.0
+            .sign_raw(message, random)
+            .map(|signature| signature.to_bytes())
+            .map_err(|_| KeyError::Unsigned)
+    }
+
     /// Makes and signs an event.
     pub fn sign(
         &self,
@@ -102,20 +114,6 @@ impl Key {
             content,
             sig: hex(&sig),
         })
-    }
-}
-
-impl Key {
-    /// BIP-340, with the auxiliary randomness that it asks for.
-    pub(super) fn signature(
-        &self,
-        message: &[u8],
-        random: &[u8; 32],
-    ) -> Result<[u8; 64], KeyError> {
-        self.0
-            .sign_raw(message, random)
-            .map(|signature| signature.to_bytes())
-            .map_err(|_| KeyError::Unsigned)
     }
 }
 

@@ -13,7 +13,7 @@ use super::event::Event;
 use crate::native::net::connector::Connector;
 use crate::native::net::endpoint::Location;
 use crate::native::net::wire::Wire;
-use crate::tool::{ToolError, ToolErrorKind};
+use crate::tool::{Effect, ToolError, ToolErrorKind};
 
 /// Largest message of a relay: an `OK` is far below that.
 const MAX_MESSAGE_BYTES: usize = 64 << 10;
@@ -89,7 +89,7 @@ pub(super) async fn publish(
     };
     match tokio::time::timeout(time, work).await {
         Ok(answer) => answer,
-        Err(_) if here.effect() == crate::tool::Effect::Unknown => Answer::Silent,
+        Err(_) if here.effect() == Effect::Unknown => Answer::Silent,
         Err(_) => Answer::Unreached(
             here.failed(format!("no connection to `{}` in time", relay.endpoint())),
         ),
@@ -98,8 +98,8 @@ pub(super) async fn publish(
 
 fn failed(here: &Wire, error: ToolError) -> Answer {
     match here.effect() {
-        crate::tool::Effect::None => Answer::Unreached(error),
-        crate::tool::Effect::Unknown => Answer::Broken(error.message),
+        Effect::None => Answer::Unreached(error),
+        Effect::Unknown => Answer::Broken(error.message),
     }
 }
 

@@ -492,7 +492,7 @@ fn configurations_without_a_key_a_kind_or_a_relay_make_no_tool() {
             build(
                 json!(["wss://relay.test/"]),
                 json!([1]),
-                json!({ "credential_env": "CARGO_PKG_NAME" }),
+                json!({ "credential_env": "PATH" }),
             ),
             "neither 64 hex",
         ),
