@@ -172,59 +172,154 @@ fn paths(root: &Root, value: Option<&Value>) -> Result<Vec<Below>, ToolError> {
 }
 
 impl Work {
+    /// Makes the commit beside the real index, then moves the branch in one step: until then
+    /// nothing has changed. Git's own `commit` and `add` would look into submodules, under their
+    /// configuration.
     fn commit(&self, message: &str, paths: &[Below], reins: &Reins) -> Result<Output, ToolError> {
         let desk = self.repository.desk(reins).map_err(unchanged)?;
         let branch = branch(&desk)?;
         let layout = &desk.private.layout;
         layout.check_branch(&branch).map_err(unchanged)?;
-        let mut named = vec![OsString::from("--")];
-        named.extend(paths.iter().map(|path| {
-            if path.is_root() {
-                OsString::from(".")
-            } else {
-                path.as_path().as_os_str().to_owned()
-            }
-        }));
-        refuse_filters(&desk, &named)?;
-        let with = |options: &[&str]| {
-            let mut arguments = words(options.iter().copied());
-            arguments.extend(named.iter().cloned());
-            arguments
+        let changed = changed_files(&desk, paths)?;
+        refuse_filters(&desk, &changed)?;
+        let parent = desk.commit_of("HEAD").map_err(unchanged)?;
+        let tree = tree(&desk, parent.as_deref(), &changed).map_err(unchanged)?;
+        let Some(tree) = tree else {
+            return Err(nothing());
         };
-        let status = with(&["--porcelain=v1", "--untracked-files=all", "-z"]);
-        let changed = desk.ask("status", status, &[], None).map_err(unchanged)?;
-        if changed.success("status").map_err(unchanged)?.is_empty() {
-            return Err(ToolError::refused(
-                "nothing to commit: the paths are as in the last commit, or do not exist",
-            ));
-        }
+        let commit = self
+            .object(&desk, &tree, parent.as_deref(), message)
+            .map_err(unchanged)?;
         reins.check()?;
-        // From here on the index may differ.
-        desk.ask("add", with(&[]), &[], None)
-            .and_then(|answer| answer.success("add"))
+        move_branch(&desk, &branch, &commit, parent.as_deref(), message)
             .map_err(perhaps_changed)?;
-        let options = [
-            "--only",
-            "--quiet",
-            "--no-verify",
-            "--no-gpg-sign",
-            "--no-post-rewrite",
-            "--cleanup=verbatim",
-            "--file=-",
-        ];
-        desk.ask(
-            "commit",
-            with(&options),
-            &self.author.environment(),
-            Some(message.as_bytes()),
-        )
-        .and_then(|answer| answer.success("commit"))
-        .map_err(perhaps_changed)?;
-        let commit = desk.head().map_err(perhaps_changed)?;
+        take_up(&desk, &[], &changed).map_err(perhaps_changed)?;
         Ok(Output::structured(
             json!({ "commit": commit, "branch": branch }),
         ))
     }
+
+    fn object(
+        &self,
+        desk: &Desk<'_>,
+        tree: &str,
+        parent: Option<&str>,
+        message: &str,
+    ) -> Result<String, GitError> {
+        let mut arguments = vec!["--no-gpg-sign", tree];
+        arguments.extend(parent.iter().flat_map(|parent| ["-p", parent]));
+        let mut text = message.trim_end_matches('\n').to_owned();
+        text.push('\n');
+        let answer = desk.ask(
+            "commit-tree",
+            words(arguments),
+            &self.author.environment(),
+            Some(text.as_bytes()),
+        )?;
+        name_in(&answer.success("commit-tree")?)
+    }
+}
+
+fn nothing() -> ToolError {
+    ToolError::refused("nothing to commit: the paths are as in the last commit, or do not exist")
+}
+
+fn name_in(stdout: &[u8]) -> Result<String, GitError> {
+    Ok(String::from_utf8_lossy(stdout).trim().to_owned())
+}
+
+/// The files below the paths that differ from the last commit, each ended by a NUL. Submodules
+/// stay as they are.
+fn changed_files(desk: &Desk<'_>, paths: &[Below]) -> Result<Vec<u8>, ToolError> {
+    let mut arguments = words([
+        "--porcelain=v1",
+        "-z",
+        "--no-renames",
+        "--untracked-files=all",
+        "--ignore-submodules=all",
+        "--",
+    ]);
+    arguments.extend(paths.iter().map(|path| match path.is_root() {
+        true => OsString::from("."),
+        false => path.as_path().as_os_str().to_owned(),
+    }));
+    let listed = desk
+        .ask("status", arguments, &[], None)
+        .and_then(|answer| answer.success("status"))
+        .map_err(unchanged)?;
+    let mut changed = Vec::new();
+    // Two letters and a blank, then the path.
+    for entry in listed.split(|&byte| byte == 0).filter(|e| e.len() > 3) {
+        let (state, path) = (&entry[..2], &entry[3..]);
+        let shown = || Excerpt::of(&String::from_utf8_lossy(path));
+        if state.contains(&b'U') || state == b"AA" || state == b"DD" {
+            return Err(ToolError::refused(format!(
+                "`{}` is in conflict; resolve it by hand first",
+                shown()
+            )));
+        }
+        if path.ends_with(b"/") {
+            return Err(ToolError::refused(format!(
+                "`{}` is a repository of its own; name the other paths, or add it by hand",
+                shown()
+            )));
+        }
+        changed.extend_from_slice(path);
+        changed.push(0);
+    }
+    if changed.is_empty() {
+        return Err(nothing());
+    }
+    Ok(changed)
+}
+
+/// Writes the files as they are now, or that they are gone, into an index.
+fn take_up(
+    desk: &Desk<'_>,
+    index: &[(OsString, OsString)],
+    changed: &[u8],
+) -> Result<(), GitError> {
+    let arguments = words(["-z", "--add", "--remove", "--replace", "--stdin"]);
+    desk.ask("update-index", arguments, index, Some(changed))?
+        .success("update-index")
+        .map(|_| ())
+}
+
+/// The tree of the last commit with the changed files; none if it is the same.
+fn tree(desk: &Desk<'_>, parent: Option<&str>, changed: &[u8]) -> Result<Option<String>, GitError> {
+    let index = [variable(
+        "GIT_INDEX_FILE",
+        desk.private.path().join("commit-index"),
+    )];
+    if let Some(parent) = parent {
+        desk.ask("read-tree", words([parent]), &index, None)?
+            .success("read-tree")?;
+    }
+    take_up(desk, &index, changed)?;
+    let written = desk.ask("write-tree", Vec::new(), &index, None)?;
+    let tree = name_in(&written.success("write-tree")?)?;
+    let Some(parent) = parent else {
+        return Ok(Some(tree));
+    };
+    let before = format!("{parent}^{{tree}}");
+    let before = name_in(&desk.tell("rev-parse", ["--verify", before.as_str()])?)?;
+    Ok(Some(tree).filter(|tree| *tree != before))
+}
+
+/// Moves the branch from the parent to the commit, if it still is at the parent.
+fn move_branch(
+    desk: &Desk<'_>,
+    branch: &str,
+    commit: &str,
+    parent: Option<&str>,
+    message: &str,
+) -> Result<(), GitError> {
+    let reference = format!("refs/heads/{branch}");
+    let reason = format!("commit: {}", message.lines().next().unwrap_or_default());
+    // Zeros mean that there must be no such branch yet.
+    let expected = parent.map_or_else(|| "0".repeat(commit.len()), str::to_owned);
+    desk.tell("update-ref", ["-m", &reason, &reference, commit, &expected])
+        .map(|_| ())
 }
 
 /// The branch that the commit goes on. Nothing else may be under way: a merge's second parent is
@@ -247,18 +342,12 @@ fn branch(desk: &Desk<'_>) -> Result<String, ToolError> {
 
 /// Filters come from configuration that is not obeyed; without them the wrong content would be
 /// committed.
-fn refuse_filters(desk: &Desk<'_>, named: &[OsString]) -> Result<(), ToolError> {
-    let mut arguments = words(["-z", "--cached", "--others", "--exclude-standard"]);
-    arguments.extend_from_slice(named);
-    let files = desk
-        .ask("ls-files", arguments, &[], None)
-        .and_then(|answer| answer.success("ls-files"))
-        .map_err(unchanged)?;
+fn refuse_filters(desk: &Desk<'_>, changed: &[u8]) -> Result<(), ToolError> {
     let answer = desk.ask(
         "check-attr",
         words(["-z", "--stdin", "filter"]),
         &[],
-        Some(&files),
+        Some(changed),
     );
     let listed = answer
         .and_then(|answer| answer.success("check-attr"))
@@ -283,7 +372,7 @@ fn definition(scope: Scope) -> Definition {
         server: ServerIdentity::new(NATIVE_SERVER).expect("a literal name is valid"),
         description: "Commits the named files and directories, as they are now, on the branch \
                       that is checked out; whatever else is staged stays staged. Hooks and filters \
-                      do not run."
+                      do not run, and submodules stay as they are."
             .to_owned(),
         input_schema: json!({
             "type": "object",

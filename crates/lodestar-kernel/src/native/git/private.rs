@@ -7,7 +7,7 @@
 
 use std::ffi::OsString;
 use std::fs;
-use std::io::{self, Read};
+use std::io::{self, Read, Write};
 use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::{OpenOptionsExt, symlink};
 use std::path::{Path, PathBuf};
@@ -17,7 +17,7 @@ use tempfile::TempDir;
 
 use super::command::{Git, variable};
 use super::config::GitError;
-use super::settings::Settings;
+use super::settings::{Settings, entry};
 use crate::native::fs::{Reins, Root, shown};
 
 /// Largest of the small files of a repository (configuration, exclusions, `HEAD`).
@@ -286,6 +286,23 @@ impl PrivateDir {
             variable("GIT_INDEX_FILE", self.layout.index()),
             variable("GIT_OBJECT_DIRECTORY", self.layout.objects()),
         ]
+    }
+
+    /// Adds entries to the configuration in here.
+    pub(crate) fn configure(&self, entries: &[(String, String)]) -> Result<(), GitError> {
+        let path = self.path().join("config");
+        let text: String = entries
+            .iter()
+            .map(|(key, value)| entry(key, value))
+            .collect();
+        fs::File::options()
+            .append(true)
+            .open(&path)
+            .and_then(|mut file| file.write_all(text.as_bytes()))
+            .map_err(|source| GitError::Io {
+                path: shown(&path),
+                source,
+            })
     }
 
     /// Takes over a file that is data only.

@@ -107,7 +107,7 @@ pub enum RemoteError {
         remedy: &'static str,
     },
     /// A file that must be absolute and there.
-    #[error("`{path}` must be the absolute path of a file")]
+    #[error("`{path}` must be the absolute path of a file, without `%`, `$`, `\"` and `\\`")]
     File {
         /// The path, inert.
         path: Excerpt,
@@ -323,21 +323,17 @@ fn access(protocol: Protocol, credentials: Option<&Credentials>) -> Result<Acces
     }
 }
 
-/// Git hands this to a shell, so every path is quoted for one.
+/// Git hands this to a shell, so every word is quoted for one; and `ssh` reads options as it reads
+/// its configuration, so paths are quoted for that, too.
 fn ssh_command(ssh: &Path, key: &Path, known_hosts: &Path) -> Result<String, RemoteError> {
     let text = |path: &Path| {
+        // What `ssh` would expand or end the quotes at.
+        let odd = |c: char| c.is_control() || matches!(c, '%' | '$' | '"' | '\\');
         path.to_str()
-            .filter(|text| !text.contains(char::is_control))
+            .filter(|text| !text.contains(odd))
             .map(str::to_owned)
             .ok_or_else(|| RemoteError::File { path: shown(path) })
     };
-    // `ssh` itself splits this one at blanks, and expands `%`.
-    let hosts = text(known_hosts)?;
-    if hosts.contains([' ', '%', '"', '\\']) || text(key)?.contains('%') {
-        return Err(RemoteError::File {
-            path: shown(known_hosts),
-        });
-    }
     let options = [
         "BatchMode=yes",
         "IdentitiesOnly=yes",
@@ -354,11 +350,11 @@ fn ssh_command(ssh: &Path, key: &Path, known_hosts: &Path) -> Result<String, Rem
     for option in options {
         command.push_str(&format!(" -o {option}"));
     }
-    command.push_str(&format!(
-        " -o {} -i {}",
-        quoted(&format!("UserKnownHostsFile={hosts}")),
-        quoted(&text(key)?)
-    ));
+    // Not `-i`, which falls back to the user's own keys where the file is missing.
+    for (name, path) in [("IdentityFile", key), ("UserKnownHostsFile", known_hosts)] {
+        let option = format!("{name}=\"{}\"", text(path)?);
+        command.push_str(&format!(" -o {}", quoted(&option)));
+    }
     Ok(command)
 }
 
@@ -367,86 +363,4 @@ fn quoted(text: &str) -> String {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn pin(url: &str) -> Result<Remote, RemoteError> {
-        Remote::pin(url, &[Protocol::Https], None)
-    }
-
-    #[test]
-    fn addresses_that_git_could_take_for_something_else_are_refused() {
-        for url in [
-            "",
-            "--upload-pack=touch x",
-            "git@host:path",
-            "ext::sh -c touch",
-            "http://host/path",
-            "git://host/path",
-            "ftp://host/path",
-            "https://user:secret@host/path",
-            "https://user@host/path",
-            "https://host/path?x=1",
-            "https://host/path#x",
-            "https://host",
-            "file:///srv/repo",
-            "file://host/path",
-            "ssh://git@host/path",
-            "ssh://-oProxyCommand=x/path",
-            "/srv/repo",
-        ] {
-            let error = pin(url).unwrap_err().to_string();
-            assert!(!error.contains("secret"), "{error}");
-        }
-        pin("https://host/path.git").unwrap();
-    }
-
-    #[test]
-    fn paths_reach_ssh_as_one_word_each() {
-        let key = Path::new("/home/o'neil/key $(touch x)");
-        let command = ssh_command(Path::new("/usr/bin/ssh"), key, Path::new("/k")).unwrap();
-        assert!(
-            command.ends_with(r"-i '/home/o'\''neil/key $(touch x)'"),
-            "{command}"
-        );
-        ssh_command(Path::new("/usr/bin/ssh"), key, Path::new("/k /l")).unwrap_err();
-    }
-
-    #[test]
-    fn a_secret_is_cut_out_wherever_it_stands() {
-        let secrets = Secrets(vec![Zeroizing::new("tok".to_owned())]);
-        assert_eq!(
-            secrets.redact(b"a tok btoktok"),
-            b"a [redacted] b[redacted][redacted]"
-        );
-    }
-
-    #[test]
-    fn credentials_fit_their_protocol_or_are_refused() {
-        let askpass = Credentials::Askpass {
-            program: "/bin/true".into(),
-        };
-        let token = Credentials::Token {
-            env: "TOKEN".into(),
-            username: "me".into(),
-        };
-        let all = [Protocol::Https, Protocol::Ssh, Protocol::File];
-        for (url, credentials) in [
-            ("ssh://git@host/path", None),
-            ("ssh://git@host/path", Some(&token)),
-            ("file:///srv/repo", Some(&token)),
-            ("file:///srv/repo", Some(&askpass)),
-        ] {
-            assert!(matches!(
-                Remote::pin(url, &all, credentials),
-                Err(RemoteError::Credentials { .. })
-            ));
-        }
-        let remote = Remote::pin("https://host:8443/a/b", &all, Some(&token)).unwrap();
-        assert_eq!(remote.origin(), "https://host:8443/");
-        assert!(matches!(
-            remote.environment(),
-            Err(RemoteError::NoToken { .. })
-        ));
-    }
-}
+mod tests;

@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 use lodestar_core::digest::{Digest, sha256};
 use lodestar_core::name::Excerpt;
 
-use super::command::{Answer, Git, Order, variable, words};
+use super::command::{Answer, Git, Order, words};
 use super::config::{GitConfig, GitError};
 use super::private::{Layout, PrivateDir, small_file};
 use super::settings::entries;
@@ -198,13 +198,9 @@ impl Desk<'_> {
                 relevant.push((key, value));
             }
         }
-        let mut environment = vec![variable("GIT_CONFIG_COUNT", relevant.len().to_string())];
-        for (at, (key, value)) in relevant.into_iter().enumerate() {
-            environment.push(variable(&format!("GIT_CONFIG_KEY_{at}"), key));
-            environment.push(variable(&format!("GIT_CONFIG_VALUE_{at}"), value));
-        }
+        self.private.configure(&relevant)?;
         let arguments = words(["get-url", "--push", "--all", "--", remote]);
-        let answer = self.ask("remote", arguments, &environment, None)?;
+        let answer = self.ask("remote", arguments, &[], None)?;
         // What git says of a remote that it does not know.
         if answer.code == Some(2) {
             return Ok(None);

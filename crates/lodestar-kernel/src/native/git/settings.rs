@@ -165,3 +165,30 @@ pub(crate) fn entries(
         })
         .collect())
 }
+
+/// An entry as git reads it back: section, quoted middle part, name, quoted value.
+pub(crate) fn entry(key: &str, value: &str) -> String {
+    let quoted = |text: &str| text.replace('\\', "\\\\").replace('"', "\\\"");
+    let (section, rest) = key.split_once('.').unwrap_or((key, ""));
+    let (middle, name) = rest.rsplit_once('.').unwrap_or(("", rest));
+    let value = quoted(value)
+        .replace('\n', "\\n")
+        .replace('\t', "\\t")
+        .replace('\u{8}', "\\b");
+    format!(
+        "[{section} \"{}\"]\n\t{name} = \"{value}\"\n",
+        quoted(middle)
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_stands_in_quotes_cannot_end_them() {
+        let text = entry("url.a\"]\\.b.insteadof", "c\" ; d\n\te\\");
+        let expected = "[url \"a\\\"]\\\\.b\"]\n\tinsteadof = \"c\\\" ; d\\n\\te\\\\\"\n";
+        assert_eq!(text, expected);
+    }
+}

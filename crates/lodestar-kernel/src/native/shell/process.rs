@@ -33,6 +33,12 @@ const TICK: Timespec = Timespec {
     tv_nsec: 10_000_000,
 };
 
+/// How long one wait is when both streams have ended, which a program does last.
+const SHORT_TICK: Timespec = Timespec {
+    tv_sec: 0,
+    tv_nsec: 500_000,
+};
+
 /// The variable by which the processes of one run are known. Its value cannot be guessed.
 pub(crate) const MARKER: &str = "LODESTAR_RUN";
 
@@ -221,8 +227,13 @@ impl Streams {
             .filter_map(|reading| reading.file.as_ref())
             .map(|file| PollFd::from_borrowed_fd(file.as_fd(), PollFlags::IN))
             .collect();
+        let tick = if waiting.is_empty() {
+            &SHORT_TICK
+        } else {
+            &TICK
+        };
         // An interrupted wait is a short one.
-        let _ = poll(&mut waiting, Some(&TICK));
+        let _ = poll(&mut waiting, Some(tick));
         self.stdout.read();
         self.stderr.read();
     }
