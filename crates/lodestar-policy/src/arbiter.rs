@@ -5,16 +5,13 @@
 use std::collections::BTreeMap;
 
 use lodestar_core::chain::Truth;
-use lodestar_core::contract::ArgumentRole;
 use lodestar_core::ladder::{Rung, Severity};
 use lodestar_core::name::{Excerpt, UnknownWord};
-use lodestar_core::provenance::ValueKind;
-use serde_json::Value;
 use thiserror::Error;
 
 use crate::facts::{Facts, ToolShape};
 use crate::judgement::Signal;
-use crate::request::{argument_of, is_trusted};
+use crate::request::untrusted;
 
 /// Below this, a belief is too weak to act on without a look.
 const LOW_CONFIDENCE: f64 = 0.5;
@@ -175,31 +172,9 @@ fn untrusted_argument(facts: &Facts<'_>, tool: Option<&ToolShape>) -> Option<Str
     if !is_consequential(facts) {
         return None;
     }
-    let role = |name: &str| tool.and_then(|tool| tool.roles.get(name));
-    let suspect = |name: &str| {
-        let mut origins = facts
-            .provenance
-            .iter()
-            .filter(|origin| argument_of(&origin.pointer).as_deref() == Some(name))
-            .peekable();
-        match role(name) {
-            Some(ArgumentRole::Destination | ArgumentRole::Identity) => {
-                origins.peek().is_none() || origins.any(|origin| !is_trusted(origin))
-            }
-            Some(_) => false,
-            None => origins.any(|origin| {
-                // A path has a role of its own, and most of them are made up by whoever writes.
-                let address = origin.kind.is_address() && origin.kind != ValueKind::Path;
-                address && !is_trusted(origin)
-            }),
-        }
-    };
-    let (name, _) = facts
-        .arguments
-        .iter()
-        .find(|(name, value)| **value != Value::Null && suspect(name))?;
+    let name = untrusted(facts, tool).into_iter().next()?;
     Some(format!(
         "argument `{}` says where something goes or whose it is, and is neither given nor measured",
-        Excerpt::of(name)
+        Excerpt::of(&name)
     ))
 }

@@ -247,7 +247,13 @@ impl Gate {
         let reviewed = Reviewed::of(declared, facts.arguments);
         let principal = Kind::Agent.named(facts.agent.actor.as_str());
         answers.errors.extend(reviewed.errors.iter().cloned());
-        let context = context(facts, declared, &reviewed, &resource.reads);
+        let context = context(
+            facts,
+            self.tools.get(facts.tool),
+            declared,
+            &reviewed,
+            &resource.reads,
+        );
         let entities = with_agent(&resource.entities, &principal, facts.agent);
         match (context, entities) {
             (Ok(context), Ok(entities)) => {

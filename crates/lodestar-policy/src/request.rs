@@ -7,11 +7,13 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use cedar_policy::{Context, RestrictedExpression};
+use lodestar_core::contract::ArgumentRole;
+use lodestar_core::ladder::Rung;
 use lodestar_core::name::Excerpt;
 use lodestar_core::provenance::{ArgumentProvenance, Label, Place, ValueKind};
 use serde_json::{Map, Value};
 
-use crate::facts::{Dependency, Facts};
+use crate::facts::{Dependency, Facts, ToolShape};
 use crate::judgement::{ErrorKind, EvaluationError};
 use crate::reads::Reads;
 use crate::schema::{Arguments, RecordType};
@@ -75,6 +77,7 @@ impl Reviewed {
 /// The context of both questions, as far as policies can look at it.
 pub(crate) fn context(
     facts: &Facts<'_>,
+    tool: Option<&ToolShape>,
     declared: &Arguments,
     reviewed: &Reviewed,
     reads: &Reads,
@@ -82,7 +85,7 @@ pub(crate) fn context(
     let mut parts = Vec::new();
     for part in PARTS {
         if reads.context.contains(part) {
-            let value = express_part(part, facts, declared, reviewed, reads);
+            let value = express_part(part, facts, tool, declared, reviewed, reads);
             parts.push((part.to_owned(), value));
         }
     }
@@ -107,6 +110,7 @@ const PARTS: [&str; 12] = [
 fn express_part(
     part: &str,
     facts: &Facts<'_>,
+    tool: Option<&ToolShape>,
     declared: &Arguments,
     reviewed: &Reviewed,
     reads: &Reads,
@@ -124,7 +128,7 @@ fn express_part(
         "scope" => express_scope(facts),
         "sensitivity" => word(contract.data_sensitivity.as_str()),
         "undeclared_args" => text_set(reviewed.undeclared.iter().map(String::as_str)),
-        "untrusted_args" => text_set(untrusted(facts).iter().map(String::as_str)),
+        "untrusted_args" => text_set(untrusted(facts, tool).iter().map(String::as_str)),
         _ => unreachable!("every part has its expression"),
     }
 }
@@ -212,12 +216,40 @@ fn express_provenance(
     )
 }
 
-/// The arguments that have a value inside which is neither given nor measured.
-pub(crate) fn untrusted(facts: &Facts<'_>) -> BTreeSet<String> {
-    let origins = facts.provenance.iter().filter(|origin| has_origin(origin));
-    origins
-        .filter(|origin| !is_trusted(origin))
-        .filter_map(|origin| argument_of(&origin.pointer))
+/// The arguments that say where something goes or whose it is, and are neither given nor measured.
+///
+/// By their role; where none is declared, by the form of the value, and at L4 every one of them: what
+/// reaches beyond the machine has to be explained whole. What is written, sent or said never counts.
+pub(crate) fn untrusted(facts: &Facts<'_>, tool: Option<&ToolShape>) -> BTreeSet<String> {
+    let role = |name: &str| tool.and_then(|tool| tool.roles.get(name)).copied();
+    let everything = facts.contract.required_level >= Rung::L4;
+    let suspect = |name: &str| {
+        let mut origins = facts
+            .provenance
+            .iter()
+            .filter(|origin| has_origin(origin))
+            .filter(|origin| argument_of(&origin.pointer).as_deref() == Some(name));
+        match role(name) {
+            Some(ArgumentRole::Destination | ArgumentRole::Identity) => {
+                let explained = facts
+                    .provenance
+                    .iter()
+                    .any(|origin| argument_of(&origin.pointer).as_deref() == Some(name));
+                !explained || origins.any(|origin| !is_trusted(origin))
+            }
+            Some(_) => false,
+            None if everything => origins.any(|origin| !is_trusted(origin)),
+            None => origins.any(|origin| {
+                // A path has a role of its own, and most of them are made up by whoever writes.
+                let address = origin.kind.is_address() && origin.kind != ValueKind::Path;
+                address && !is_trusted(origin)
+            }),
+        }
+    };
+    let arguments = facts.arguments.iter();
+    arguments
+        .filter(|(name, value)| **value != Value::Null && suspect(name))
+        .map(|(name, _)| name.clone())
         .collect()
 }
 

@@ -83,7 +83,7 @@ fn put(arguments: &Map<String, Value>) -> (bool, bool) {
         dependencies: &[],
     };
     let reviewed = Reviewed::of(declared, arguments);
-    let context = context(&facts, declared, &reviewed, &Reads::everything()).unwrap();
+    let context = context(&facts, None, declared, &reviewed, &Reads::everything()).unwrap();
     let request = Request::new(
         Kind::Agent.named("a"),
         Kind::Action.named(&Question::Run.action(&tool)),
