@@ -11,7 +11,7 @@ use lodestar_kernel::native::message::MessageSend;
 use lodestar_kernel::native::net::resolve::{Resolver, SystemResolver};
 use lodestar_kernel::native::nostr::NostrPublish;
 use lodestar_kernel::native::shell::ShellRun;
-use lodestar_kernel::registry::Registry;
+use lodestar_kernel::registry::{RegisterError, Registry};
 use lodestar_kernel::tool::Tool;
 
 use crate::config::Config;
@@ -26,13 +26,23 @@ pub(crate) fn registry(
     let mut registry = Registry::default();
     for tool in native(config, scope)? {
         let grade = config.tool_defaults.get(tool.definition().name.as_str());
-        registry.add_native(tool, grade)?;
+        let name = tool.definition().name.clone();
+        registry
+            .add_native(tool, grade)
+            .map_err(|problem| misplaced(config, name.as_str(), problem))?;
     }
     for tool in own {
         let grade = config.tool_defaults.get(tool.definition().name.as_str());
-        registry.add(Arc::clone(tool), grade, scope)?;
+        let name = &tool.definition().name;
+        registry
+            .add(Arc::clone(tool), grade, scope)
+            .map_err(|problem| misplaced(config, name.as_str(), problem))?;
     }
-    registry.check_grades(config.tool_defaults.keys())?;
+    for name in config.tool_defaults.keys() {
+        registry
+            .check_grades([name])
+            .map_err(|problem| misplaced(config, name, problem))?;
+    }
     Ok(registry)
 }
 
@@ -86,6 +96,18 @@ fn native(config: &Config, scope: &Scope) -> Result<Vec<Arc<dyn Tool>>, OpenErro
         NostrPublish::new(one, scope.clone(), resolver())
     });
     Ok(made)
+}
+
+fn misplaced(config: &Config, tool: &str, problem: RegisterError) -> OpenError {
+    match problem {
+        RegisterError::UnknownTool { .. } | RegisterError::UnknownArgument { .. } => {
+            OpenError::Grade {
+                place: config.place_of_grade(tool),
+                problem,
+            }
+        }
+        problem => problem.into(),
+    }
 }
 
 fn unusable(tool: &'static str, problem: &dyn fmt::Display) -> OpenError {

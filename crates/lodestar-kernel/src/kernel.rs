@@ -38,6 +38,7 @@
 
 mod clear;
 mod execute;
+mod hold;
 mod propose;
 
 pub use clear::{ClearError, Clearance};

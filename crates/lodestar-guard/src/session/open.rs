@@ -1,6 +1,6 @@
 //! Opening a governed session.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::BTreeMap;
 use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, OnceLock};
@@ -63,6 +63,14 @@ pub enum OpenError {
     /// The tools do not fit together.
     #[error(transparent)]
     Register(#[from] RegisterError),
+    /// A grade does not fit its tool.
+    #[error("{place}: {problem}")]
+    Grade {
+        /// Where in the configuration.
+        place: String,
+        /// What does not fit.
+        problem: RegisterError,
+    },
     /// A tool in the box cannot be set up.
     #[error("tool `{tool}`: {problem}")]
     Tool {
@@ -306,7 +314,7 @@ impl Setup {
                 approval_timeout: Duration::from_millis(config.approval_timeout_ms),
                 deadline: Duration::from_millis(config.limits.call_deadline_ms),
                 counts: Counted::default(),
-                decided: Mutex::new(HashMap::new()),
+                decided: Mutex::default(),
                 halt_noted: OnceLock::new(),
             }),
         };

@@ -4,10 +4,12 @@
     reason = "a test that unwraps an error has failed"
 )]
 
+mod boxed;
 mod calls;
 mod crash;
 mod governed;
 mod holds;
 mod rebuild;
+mod replay;
 mod tamper;
 mod world;
