@@ -8,7 +8,7 @@ mod parts;
 
 pub use native::Tools;
 pub use parts::{
-    Approvals, Backend, BadScope, Ceiling, ConfigScope, KnownValues, Limits, Persistence,
+    Approvals, Backend, BadScope, Ceiling, ConfigScope, KnownValues, Limits, Never, Persistence,
     PolicyFile, SessionName,
 };
 

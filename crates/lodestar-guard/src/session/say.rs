@@ -79,7 +79,8 @@ impl Session {
             return Err(DecideError::CitesNothing);
         }
         let choice = Choice::new(NonEmpty::try_from(options)?, chosen.to_owned())?;
-        if let Err(unknown) = self.inner.memory.standings(beliefs.clone()).await? {
+        let standings = self.inner.memory.standings(beliefs.clone()).await?;
+        if let Some(unknown) = standings.into_iter().find_map(Result::err) {
             return Err(DecideError::UnknownBelief(unknown));
         }
         let (id, now) = self.inner.kernel.stamp(DecisionId::from_parts);
@@ -184,7 +185,8 @@ impl Session {
         };
         let (seq, beliefs) = found.ok_or(GuardError::UnknownDecision(decision))?;
         let standings = self.inner.memory.standings(beliefs).await?;
-        let dependencies = standings.map_err(GuardError::UnknownBelief)?;
+        let dependencies: Result<Vec<_>, _> = standings.into_iter().collect();
+        let dependencies = dependencies.map_err(GuardError::UnknownBelief)?;
         Ok((decision, Some(seq), dependencies))
     }
 

@@ -65,7 +65,9 @@ async fn every_edit_of_what_a_verdict_rests_on_is_found_with_its_event() {
         ("action.judged@1", 2, |p| {
             p["requirement"]["quorum"] = json!(0)
         }),
-        ("action.judged@1", 2, |p| p["answer"]["ask"] = json!("permit")),
+        ("action.judged@1", 2, |p| {
+            p["answer"]["ask"] = json!("permit")
+        }),
         ("action.proposed@1", 2, |p| {
             p["contract"]["required_level"] = json!("L0");
         }),
