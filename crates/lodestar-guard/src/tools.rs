@@ -14,7 +14,7 @@ use lodestar_kernel::native::shell::ShellRun;
 use lodestar_kernel::registry::{RegisterError, Registry};
 use lodestar_kernel::tool::Tool;
 
-use crate::config::Config;
+use crate::config::{Config, Tools};
 use crate::session::OpenError;
 
 /// The tools in the box that the configuration asks for, and one's own.
@@ -24,7 +24,7 @@ pub(crate) fn registry(
     own: &[Arc<dyn Tool>],
 ) -> Result<Registry, OpenError> {
     let mut registry = Registry::default();
-    for tool in native(config, scope)? {
+    for tool in native(&config.tools, scope)? {
         let grade = config.tool_defaults.get(tool.definition().name.as_str());
         let name = tool.definition().name.clone();
         registry
@@ -46,8 +46,8 @@ pub(crate) fn registry(
     Ok(registry)
 }
 
-fn native(config: &Config, scope: &Scope) -> Result<Vec<Arc<dyn Tool>>, OpenError> {
-    let tools = config.tools.clone();
+pub(crate) fn native(tools: &Tools, scope: &Scope) -> Result<Vec<Arc<dyn Tool>>, OpenError> {
+    let tools = tools.clone();
     let resolver = || -> Arc<dyn Resolver> { Arc::new(SystemResolver) };
     let mut made: Vec<Arc<dyn Tool>> = Vec::new();
     macro_rules! make {
