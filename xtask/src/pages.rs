@@ -3,7 +3,7 @@
 
 use std::fs;
 
-use lodestar_core::{chain, event};
+use lodestar_core::{chain, contract, event};
 
 use crate::shell::{Failure, because, workspace};
 
@@ -16,6 +16,10 @@ const PAGES: &[Page] = &[
     Page {
         path: "docs/reference/events.md",
         text: event::reference_page,
+    },
+    Page {
+        path: "docs/reference/ladder.md",
+        text: contract::reference_page,
     },
     Page {
         path: "docs/reference/transitions.md",

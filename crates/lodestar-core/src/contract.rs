@@ -5,10 +5,12 @@
 //! what the action *can do* counts as wider or graver, what it is *given* as less.
 
 mod precondition;
+mod reference;
 
 pub use precondition::{
     Check, CheckKind, Operand, OperandError, Precondition, PreconditionError, Preconditions,
 };
+pub use reference::reference_page;
 
 use std::collections::BTreeSet;
 
