@@ -11,5 +11,6 @@ mod governed;
 mod holds;
 mod rebuild;
 mod replay;
+mod steps;
 mod tamper;
 mod world;
