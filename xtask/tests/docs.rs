@@ -202,6 +202,43 @@ fn every_link_to_a_file_leads_to_one() {
     assert!(dead.is_empty(), "{}", dead.join("\n"));
 }
 
+/// Every source file of the crates: its path and its text.
+fn sources() -> Vec<(PathBuf, String)> {
+    fn collect(folder: &Path, into: &mut Vec<(PathBuf, String)>) {
+        for entry in fs::read_dir(folder).expect("the folder can be read") {
+            let path = entry.expect("the folder can be read").path();
+            if path.is_dir() {
+                collect(&path, into);
+            } else if path.extension().is_some_and(|e| e == "rs") {
+                let text = fs::read_to_string(&path).expect("a source is text");
+                into.push((path, text));
+            }
+        }
+    }
+    let mut sources = Vec::new();
+    collect(&workspace().join("crates"), &mut sources);
+    sources
+}
+
+#[test]
+fn every_test_that_the_threat_model_names_is_there() {
+    let page = fs::read_to_string(workspace().join("docs/threat-model.md")).unwrap();
+    let sources = sources();
+    let mut count = 0;
+    for named in page.split('`').skip(1).step_by(2) {
+        let Some((file, test)) = named.split_once(".rs::") else {
+            continue;
+        };
+        let file = format!("{}.rs", file.trim_start_matches("…/"));
+        let is_there = sources
+            .iter()
+            .any(|(path, text)| path.ends_with(&file) && text.contains(&format!("fn {test}(")));
+        assert!(is_there, "there is no test `{named}`");
+        count += 1;
+    }
+    assert!(count >= 20, "only {count} tests were named");
+}
+
 #[test]
 fn commands_are_found_where_they_are_marked() {
     let page = "```console\n$ one\noutput\n$ two --x # exits 1\n```\n```sh\n$ three\n```\n$ four\n";

@@ -4,6 +4,8 @@ use std::fs;
 use std::path::Path;
 use std::process::Command;
 
+use lodestar_guard::Config;
+
 const AGENT_LOOP: &str = include_str!("../../agent_loop.rs");
 const OWN_TOOL: &str = include_str!("../../own_tool.rs");
 
@@ -44,6 +46,15 @@ fn a_held_act_of_ones_own_tool_runs_on_a_signed_word() {
     assert!(said.contains("2 ran, 1 held"), "{said}");
 }
 
+/// The pieces of a guide in one language.
+fn pieces(guide: &str, language: &str) -> Vec<String> {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../docs/guides");
+    let guide = fs::read_to_string(folder.join(guide)).expect("the guide is there");
+    let starts = guide.split(&format!("```{language}\n")).skip(1);
+    let pieces = starts.map(|piece| piece.split("```").next().unwrap_or_default());
+    pieces.map(|piece| piece.trim_end().to_owned()).collect()
+}
+
 /// Lines without their indentation, so that a piece of a function can stand at the margin.
 fn bare(text: &str) -> Vec<&str> {
     text.lines().map(str::trim).collect()
@@ -51,16 +62,30 @@ fn bare(text: &str) -> Vec<&str> {
 
 #[test]
 fn every_piece_of_rust_in_the_guide_stands_in_an_example() {
-    let guide = Path::new(env!("CARGO_MANIFEST_DIR")).join("../docs/guides/embed.md");
-    let guide = fs::read_to_string(guide).expect("the guide is there");
     let sources = [bare(AGENT_LOOP), bare(OWN_TOOL)];
-    let mut pieces = 0;
-    for piece in guide.split("```rust\n").skip(1) {
-        let piece = piece.split("```").next().unwrap_or_default().trim_end();
+    let pieces = pieces("embed.md", "rust");
+    for piece in &pieces {
         let piece = bare(piece);
         let is_shown = |source: &Vec<&str>| source.windows(piece.len()).any(|at| at == piece);
         assert!(sources.iter().any(is_shown), "{}", piece.join("\n"));
-        pieces += 1;
     }
-    assert!(pieces >= 5, "only {pieces} pieces were found");
+    assert!(pieces.len() >= 5, "only {} pieces were found", pieces.len());
+}
+
+#[test]
+fn the_policy_of_the_guide_is_the_one_that_its_commands_use() {
+    let policy = include_str!("../../policy/policy.cedar");
+    assert_eq!(pieces("policy.md", "cedar"), [policy.trim_end()]);
+}
+
+#[test]
+fn the_tables_of_the_guide_on_tools_can_be_read() {
+    let folder = tempfile::tempdir().expect("a scratch folder");
+    let tables = pieces("tools.md", "toml");
+    assert!(tables.len() >= 8, "only {} tables were found", tables.len());
+    for table in tables {
+        let text = format!("project_id = \"web\"\nactor_id = \"agent\"\n\n{table}\n");
+        let read = Config::parse(&text, folder.path());
+        assert!(read.is_ok(), "{table}\n{}", read.unwrap_err());
+    }
 }

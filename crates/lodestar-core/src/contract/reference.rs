@@ -62,8 +62,8 @@ What a tool is given to use. Fewer is stricter.
 const ROLES: &str = "
 ## Roles of arguments
 
-What an argument is to its tool. `path` and `argv` are looked at by self-protection, `destination` and `identity` by
-provenance; `payload` is never judged for what it mentions.
+What an argument is to its tool. Self-protection looks at everything but `payload`, and takes `argv` apart into words;
+`destination` and `identity` have to be explained by provenance. `payload` is never judged for what it mentions.
 
 | role | the argument is |
 |---|---|
