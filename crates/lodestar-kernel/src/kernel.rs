@@ -42,6 +42,7 @@ mod clear;
 mod execute;
 mod hold;
 mod propose;
+mod unended;
 
 pub use clear::{ClearError, Clearance};
 pub use execute::{Limits, Ran};

@@ -439,3 +439,24 @@ async fn another_policy_shows_what_it_would_have_decided() {
         ("box.write", Verdict::Allow, Verdict::Hold)
     );
 }
+
+#[tokio::test]
+async fn a_caller_who_goes_away_leaves_an_end_in_the_log() {
+    let project = Project::new();
+    let config = GRADES
+        .split("[tool_defaults.\"box.write\"]")
+        .next()
+        .unwrap();
+    let setup = project.setup(config, &[]).tool(SlowTool::default());
+    let session = setup.holds(Holds::Leave).open().await.unwrap();
+    for micros in [0_u64, 50, 200, 1_000, 5_000, 20_000] {
+        let calling = session.call("box.read", json!({}));
+        let _ = tokio::time::timeout(std::time::Duration::from_micros(micros), calling).await;
+    }
+    session.close("done").await.unwrap();
+    let events = project.events(session.id());
+    let cleared = count(&events, "action.cleared");
+    assert!(cleared > 0, "some of them came that far");
+    assert_eq!(count(&events, "action.unknown"), cleared);
+    project.assert_sound(session.id());
+}

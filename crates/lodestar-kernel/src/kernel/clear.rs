@@ -10,6 +10,7 @@ use lodestar_log::{AppendError, Barrier};
 use lodestar_policy::Permit;
 use thiserror::Error;
 
+use super::unended::Unended;
 use super::{Kernel, Proposed};
 use crate::measure::{Found, Measured, Moved, Subject, World};
 use crate::record::{Cleared, Notified, Proposal, Rejection};
@@ -19,10 +20,10 @@ use crate::step::Step;
 /// Leave to call the tool of one action, once.
 #[derive(Debug)]
 pub struct Clearance {
-    pub(super) id: ClearanceId,
+    id: ClearanceId,
     pub(super) proposal: Proposal,
     pub(super) entry: Arc<Entry>,
-    pub(super) seq: u64,
+    pub(super) unended: Unended,
     judged: u64,
 }
 
@@ -102,6 +103,7 @@ impl Kernel {
         };
         let kind = EventType::ACTION_CLEARED;
         let receipt = self.log.append(kind, self.actor(), &parents, &cleared)?;
+        let unended = Unended::new(&self.log, self.actor(), action.id, id, receipt.seq());
         self.steps.made(Step::Cleared);
         if level >= DURABLE_FROM {
             self.notify(&proposed.proposal, receipt.seq())?;
@@ -118,7 +120,7 @@ impl Kernel {
             judged: permit.judged(),
             proposal: proposed.proposal,
             entry: proposed.entry,
-            seq: receipt.seq(),
+            unended,
         })
     }
 

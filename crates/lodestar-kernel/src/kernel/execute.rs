@@ -8,6 +8,7 @@ use lodestar_core::event::EventType;
 use lodestar_core::id::{ActionId, ObservationId, OutcomeId};
 use lodestar_log::{AppendError, Receipt};
 
+use super::unended::{Reached, Unended};
 use super::{Clearance, Kernel};
 use crate::record::{Finished, Proposal};
 use crate::step::Step;
@@ -41,7 +42,7 @@ impl Default for Limits {
 #[must_use = "until it is finished, the log does not say what came of the call"]
 pub struct Ran {
     proposal: Proposal,
-    cleared: u64,
+    unended: Unended,
     duration: Duration,
     result: Result<Output, ToolError>,
 }
@@ -54,7 +55,7 @@ impl Ran {
 
     /// The event that recorded its clearance.
     pub fn cleared(&self) -> u64 {
-        self.cleared
+        self.unended.cleared()
     }
 
     /// What came back.
@@ -75,9 +76,10 @@ impl Kernel {
         let Clearance {
             proposal,
             entry,
-            seq,
+            mut unended,
             ..
         } = clearance;
+        unended.reached = Reached::Called;
         let began = Instant::now();
         let deadline = began + limits.deadline;
         let call = Call::new(&proposal.action.arguments, &limits.stop, deadline);
@@ -88,10 +90,11 @@ impl Kernel {
             () = limits.stop.stopped() => Err(ToolError::stopped(Effect::Unknown)),
             () = self.halt.stop.stopped() => Err(ToolError::stopped(Effect::Unknown)),
         };
+        unended.reached = Reached::Returned;
         self.steps.made(Step::Returned);
         Ran {
             duration: began.elapsed(),
-            cleared: seq,
+            unended,
             proposal,
             result,
         }
@@ -100,7 +103,7 @@ impl Kernel {
     /// Records what came of it, with what was observed.
     pub fn finish(
         &self,
-        ran: Ran,
+        mut ran: Ran,
         observations: Vec<ObservationId>,
     ) -> Result<(Receipt, Result<Output, ToolError>), AppendError> {
         let (id, now) = self.stamp(OutcomeId::from_parts);
@@ -125,7 +128,8 @@ impl Kernel {
         };
         let receipt = self
             .log
-            .append(kind, self.actor(), &[ran.cleared], &finished)?;
+            .append(kind, self.actor(), &[ran.cleared()], &finished)?;
+        ran.unended.ended();
         self.steps.made(Step::Finished);
         Ok((receipt, ran.result))
     }
