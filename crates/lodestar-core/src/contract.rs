@@ -4,6 +4,7 @@
 //! made stricter, never laxer, and what "stricter" means is settled here for each field, once:
 //! what the action *can do* counts as wider or graver, what it is *given* as less.
 
+pub mod arguments;
 mod precondition;
 mod reference;
 

@@ -12,7 +12,6 @@
 //! | [`native`] | the tools in the box |
 #![deny(missing_docs)]
 
-pub mod arguments;
 pub mod grade;
 pub mod halt;
 mod kernel;

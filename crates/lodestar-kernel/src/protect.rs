@@ -16,7 +16,7 @@ use lodestar_core::name::Excerpt;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
-use crate::arguments::{role, texts, texts_and_names};
+use lodestar_core::contract::arguments::{role, texts, texts_and_names};
 
 /// Longest text that is looked at as a path: no system opens a longer one.
 const MAX_PATH: usize = 4096;

@@ -4,7 +4,7 @@
 
 use std::collections::BTreeMap;
 
-use lodestar_core::chain::Truth;
+use lodestar_core::chain::{Freshness, Retrieval, Security, Truth};
 use lodestar_core::ladder::{Rung, Severity};
 use lodestar_core::name::{Excerpt, UnknownWord};
 use thiserror::Error;
@@ -19,7 +19,8 @@ const LOW_CONFIDENCE: f64 = 0.5;
 /// An arbiter that comes with Lodestar.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Arbiter {
-    /// An action of L3 or above rests on a belief that is weak or unverified.
+    /// An action of L3 or above rests on a belief that is weak or gated: not supported, not handed out
+    /// normally, not clean, or not fresh.
     LowConfidenceAction,
     /// An action rests on a belief that itself rests on something that was only read.
     SuspiciousMemoryOrigin,
@@ -152,11 +153,15 @@ fn low_confidence(facts: &Facts<'_>) -> Option<String> {
         return None;
     }
     let weak = facts.dependencies.iter().find(|dependency| {
-        dependency.confidence.get() < LOW_CONFIDENCE || dependency.truth == Truth::Unverified
+        dependency.confidence.get() < LOW_CONFIDENCE
+            || dependency.truth != Truth::Supported
+            || dependency.retrieval != Retrieval::Normal
+            || dependency.security != Security::Clean
+            || dependency.freshness != Freshness::Fresh
     })?;
     Some(format!(
-        "the decision rests on belief `{}`, which is {} with confidence {}",
-        weak.belief, weak.truth, weak.confidence
+        "the decision rests on belief `{}`, which is {}, {}, {}, {} with confidence {}",
+        weak.belief, weak.truth, weak.retrieval, weak.security, weak.freshness, weak.confidence
     ))
 }
 

@@ -26,7 +26,7 @@ pub fn explain(judgement: &Judgement) -> String {
             Tightener::Arbiter(name) => format!("The arbiter `{}` {change}", Excerpt::of(name)),
         });
     }
-    for signal in &judgement.signals {
+    for signal in judgement.signals.iter().chain(&judgement.heard) {
         sentences.push(format!(
             "`{}` saw, as {}: {}.",
             Excerpt::of(&signal.arbiter),

@@ -198,9 +198,8 @@ impl Gate {
         let worst = errors.iter().map(|error| error.kind.at_least()).max();
         ladder.climb(Tightener::EvaluationError, worst.unwrap_or(Verdict::Allow));
         ladder.climb(Tightener::Floor, floor(rung, answer));
-        let mut signals = self.arbiters.look(facts, self.tools.get(facts.tool));
-        signals.extend(heard.iter().cloned());
-        for signal in &signals {
+        let signals = self.arbiters.look(facts, self.tools.get(facts.tool));
+        for signal in signals.iter().chain(heard) {
             let by = Tightener::Arbiter(signal.arbiter.clone());
             ladder.climb(by, signal.severity.at_least());
         }
@@ -213,6 +212,7 @@ impl Gate {
             errors: errors.into_iter().collect(),
             tightened: ladder.tightened,
             signals,
+            heard: heard.to_vec(),
             requirement,
             policy: self.policy.digest(),
         }

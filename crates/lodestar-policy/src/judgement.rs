@@ -26,9 +26,12 @@ pub struct Judgement {
     /// What tightened the policies' answer, in the order it was asked.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub tightened: Vec<Tightened>,
-    /// What the arbiters saw, also what tightened nothing.
+    /// What the gate's own arbiters saw, also what tightened nothing.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub signals: Vec<Signal>,
+    /// What others had seen before the gate answered. It cannot be derived again, only heard.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub heard: Vec<Signal>,
     /// What a human's approval needs; there if the verdict is hold.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub requirement: Option<Requirement>,

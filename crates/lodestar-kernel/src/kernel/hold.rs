@@ -5,9 +5,9 @@ use lodestar_core::name::Excerpt;
 use serde_json::Value;
 
 use super::{Kernel, Proposed};
-use crate::arguments::{role, texts};
 use crate::measure::Measured;
 use crate::native::git::{GitError, Outgoing, Repository};
+use lodestar_core::contract::arguments::{role, texts};
 
 /// The remote whose address is measured for a held action: the one that is pushed to by default.
 const REMOTE: &str = "origin";

@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use lodestar_core::canonical;
 use lodestar_core::chain::Action;
+use lodestar_core::contract::arguments;
 use lodestar_core::event::EventType;
 use lodestar_core::fingerprint::FingerprintFields;
 use lodestar_core::id::{ActionId, DecisionId};
@@ -16,7 +17,6 @@ use serde_json::{Map, Value};
 use thiserror::Error;
 
 use super::Kernel;
-use crate::arguments;
 use crate::measure::{Measured, Moved, Subject, fails_outright};
 use crate::record::{Proposal, Rejection};
 use crate::registry::Entry;

@@ -10,7 +10,6 @@ use lodestar_core::statement::{Approval, ApprovalDecision, Envelope, Nonce, Stat
 use lodestar_core::time::Timestamp;
 use lodestar_log::{AppendError, LogWriter, Receipt};
 use serde::{Deserialize, Serialize};
-use serde_json::json;
 use thiserror::Error;
 
 use super::{ApprovalRequest, Registry};
@@ -38,6 +37,9 @@ pub enum Refusal {
     /// Another request's.
     #[error("the statement is for another request")]
     OtherRequest,
+    /// The request has been answered already.
+    #[error("the request is closed: it was granted or denied before")]
+    Closed,
     /// Another act.
     #[error("the statement is for another act: its fingerprint differs")]
     OtherFingerprint,
@@ -188,8 +190,11 @@ impl Hearing {
         if approval.session != self.request.session {
             return Err(Refusal::OtherSession);
         }
-        if approval.request != self.request.id || !self.is_open {
+        if approval.request != self.request.id {
             return Err(Refusal::OtherRequest);
+        }
+        if !self.is_open {
+            return Err(Refusal::Closed);
         }
         let action = &self.request.card.action;
         if approval.fingerprint != action.fingerprint {
@@ -323,16 +328,6 @@ impl Pending {
             },
             Ok(Counted::Grant { missing }) => Heard::Counted { missing },
         })
-    }
-
-    /// Closes a request that nobody resolved in time, and records that.
-    pub fn expire(mut self, log: &LogWriter, actor: &ActorId) -> Result<RequestId, AppendError> {
-        self.held = None;
-        let request = self.request().id;
-        let payload = json!({"request": request, "expired_at": self.request().expires_at});
-        let kind = EventType::APPROVAL_EXPIRED;
-        log.append(kind, actor, &[self.recorded.seq()], &payload)?;
-        Ok(request)
     }
 }
 

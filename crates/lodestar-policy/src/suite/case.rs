@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use lodestar_core::chain::{Confidence, Freshness, Retrieval, Security, Truth};
-use lodestar_core::contract::{ArgumentRole, Contract};
+use lodestar_core::contract::{Contract, arguments};
 use lodestar_core::digest::sha256;
 use lodestar_core::fingerprint::{Fingerprint, FingerprintFields, NormalPath};
 use lodestar_core::id::{ActionId, BeliefId};
@@ -262,17 +262,7 @@ pub fn json_of_toml(value: &toml::Value) -> Result<Value, &'static str> {
 }
 
 fn paths(shape: &ToolShape, arguments: &Map<String, Value>) -> Result<Vec<NormalPath>, CaseError> {
-    let mut paths = Vec::new();
-    for (name, value) in arguments {
-        if shape.roles.get(name) != Some(&ArgumentRole::Path) {
-            continue;
-        }
-        let listed = value.as_array().map_or(std::slice::from_ref(value), |a| a);
-        for text in listed.iter().filter_map(Value::as_str) {
-            paths.push(NormalPath::new(text).map_err(impossible)?);
-        }
-    }
-    Ok(paths)
+    arguments::paths(arguments, &shape.roles).map_err(impossible)
 }
 
 fn fingerprint(

@@ -122,7 +122,7 @@ fn the_gate_answers_as_the_table_says() {
                 if let Some(last) = judgement.tightened.last() {
                     assert_eq!(last.to, judgement.verdict, "{what}");
                 }
-                assert_eq!(judgement.signals.len(), severities.len(), "{what}");
+                assert_eq!(judgement.heard.len(), severities.len(), "{what}");
                 judged += 1;
             }
         }

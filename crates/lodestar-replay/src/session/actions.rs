@@ -2,14 +2,13 @@
 
 use std::collections::BTreeMap;
 
-use lodestar_core::contract::Contract;
+use lodestar_core::contract::{Contract, arguments};
 use lodestar_core::digest::Digest;
 use lodestar_core::event::EventType;
 use lodestar_core::fingerprint::FingerprintFields;
 use lodestar_core::id::{ActionId, RequestId};
 use lodestar_core::ladder::{Rung, Verdict};
 use lodestar_core::name::ToolName;
-use lodestar_kernel::arguments;
 use lodestar_kernel::measure::Found;
 use lodestar_kernel::opening::Opening;
 use lodestar_kernel::record::{Cleared, Finished, Proposal, Unknown};

@@ -2,9 +2,10 @@
 
 use std::collections::BTreeMap;
 
-use lodestar_core::contract::ArgumentRole;
-use lodestar_core::fingerprint::{NormalPath, PathError};
 use serde_json::{Map, Value};
+
+use super::ArgumentRole;
+use crate::fingerprint::{NormalPath, PathError};
 
 /// Names that mean a place where nobody declared a role: what common tools call their path arguments.
 const PATH_NAMES: [&str; 14] = [
