@@ -26,10 +26,11 @@ Usage: cargo xtask <COMMAND>
 Commands:
   test           sets up what the tests need, builds the release binary, runs every test
   ci             formatting, lints, generated pages, then `test`: what has to pass before a merge
-  matrix         the long matrices (tampering, crashes) at full length, in release
+  matrix         the long matrices at full length, in release: tampering, crashes, kills between
+                 the steps of an action, slicing of policies, raced paths
   docs           writes the reference pages that come from the code
   docs --check   fails where such a page is out of date
-  bench          prints the speed ratios of the event log
+  bench          prints the speed ratios of event log, firewall and gate
 
 The last line of `test` and `ci` is `N passed, N failed, N skipped`; the exit code is 0 only if
 nothing failed.

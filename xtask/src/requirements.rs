@@ -30,6 +30,12 @@ pub(crate) const TESTS: &[Requirement] = &[
         install: || debian_package("openssl"),
     },
     Requirement {
+        name: "cc",
+        why: "makes a disk that fails to sync, for tests of what may run then",
+        is_there: || shell::succeeds(Command::new("cc").arg("--version")),
+        install: || debian_package("gcc"),
+    },
+    Requirement {
         name: "PostgreSQL",
         why: "is one of the belief stores; tests start a server of their own",
         is_there: postgres_is_there,

@@ -1,7 +1,7 @@
 //! The command line as a whole: what every command shares, and how one is run.
 
 use std::io::Write as _;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use clap::{CommandFactory as _, Parser};
 
@@ -20,6 +20,9 @@ Examples:
   lodestar log verify               is everything as it was written?
   lodestar belief list              what is believed here
   lodestar belief why BELIEF        the chain behind one belief
+  lodestar policy show              what runs, what is asked for, what is refused
+  lodestar tools list               the tools, and how far each may reach
+  lodestar replay latest            does everything follow from the log?
 
 Exit codes:
   0  done
@@ -77,6 +80,11 @@ pub(crate) struct App {
 }
 
 impl App {
+    /// The folder that was named.
+    pub(crate) fn root(&self) -> Option<&Path> {
+        self.root.as_deref()
+    }
+
     /// The projects below the folder that was named or found.
     pub(crate) fn place(&self, project: Option<&str>) -> Result<Place, Failure> {
         Place::find(self.root.as_deref(), project)

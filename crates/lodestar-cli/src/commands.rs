@@ -4,13 +4,22 @@ mod approve;
 mod belief;
 mod completions;
 mod demo;
+mod guard;
+mod halt;
 mod import;
 mod log;
 mod man;
+mod policy;
 mod reflect;
+mod replay;
 mod store;
+mod tools;
 
 use clap::Subcommand;
+use lodestar_core::time::Timestamp;
+use lodestar_firewall::event::Surroundings as _;
+use lodestar_guard::SystemSurroundings;
+use lodestar_guard::config::Ceiling;
 
 use crate::cli::App;
 use crate::failure::{Exit, Failure};
@@ -19,6 +28,16 @@ use crate::failure::{Exit, Failure};
 pub(crate) enum Command {
     /// See what the event log proves, on a scratch session that is then tampered with
     Demo(demo::DemoArgs),
+    /// Run an agent in a governed session
+    Guard(guard::GuardArgs),
+    /// Look at, check, sign and test the policy
+    Policy(policy::PolicyArgs),
+    /// Look at the tools, and grade them
+    Tools(tools::ToolsArgs),
+    /// Stop a session: nothing further runs in it
+    Halt(halt::HaltArgs),
+    /// Derive a session again from its log, verdict by verdict
+    Replay(replay::ReplayArgs),
     /// Look at, verify and prove the event log
     Log(log::LogArgs),
     /// Look at beliefs, and move them as an operator
@@ -40,6 +59,11 @@ pub(crate) enum Command {
 pub(crate) fn run(command: Command, app: &mut App) -> Result<Exit, Failure> {
     match command {
         Command::Demo(args) => demo::run(&args, app),
+        Command::Guard(args) => guard::run(&args, app),
+        Command::Policy(args) => policy::run(&args, app),
+        Command::Tools(args) => tools::run(&args, app),
+        Command::Halt(args) => halt::run(&args, app),
+        Command::Replay(args) => replay::run(&args, app),
         Command::Log(args) => log::run(&args, app),
         Command::Belief(args) => belief::run(&args, app),
         Command::Reflect(args) => reflect::run(&args, app),
@@ -49,4 +73,17 @@ pub(crate) fn run(command: Command, app: &mut App) -> Result<Exit, Failure> {
         Command::Completions(args) => completions::run(&args, app),
         Command::Man(args) => man::run(&args, app),
     }
+}
+
+/// The time, for signatures.
+fn now() -> Timestamp {
+    SystemSurroundings::default().now()
+}
+
+/// Up to which rung calls run unasked, as it is typed.
+fn ceiling(text: &str) -> Result<Ceiling, String> {
+    let rung: u8 = text
+        .parse()
+        .map_err(|_| "a ceiling is a number from 0 to 3".to_owned())?;
+    Ceiling::try_from(rung)
 }

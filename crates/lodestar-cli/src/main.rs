@@ -3,6 +3,7 @@
 mod beliefs;
 mod cli;
 mod commands;
+mod configured;
 mod failure;
 mod files;
 mod inert;

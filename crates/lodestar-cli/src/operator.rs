@@ -6,7 +6,7 @@ use clap::Args;
 use lodestar_core::key::{PublicKey, SecretKey};
 
 use crate::failure::Failure;
-use crate::installation::{Installation, OperatorName, is_there};
+use crate::installation::{self, Installation, OperatorName, is_there};
 use crate::operator_key::OperatorKey;
 use crate::{files, inert, terminal};
 
@@ -64,7 +64,7 @@ impl Chosen {
 }
 
 fn path_of(name: &OperatorName, installation: &Installation) -> Result<PathBuf, Failure> {
-    let path = installation.operator_key_path(name);
+    let path = installation::operator_key_path(installation, name);
     if is_there(&path)? {
         return Ok(path);
     }
@@ -76,7 +76,7 @@ fn path_of(name: &OperatorName, installation: &Installation) -> Result<PathBuf, 
 }
 
 fn only_operator(installation: &Installation, what: &str) -> Result<OperatorName, Failure> {
-    let mut names = installation.operator_keys()?;
+    let mut names = installation::operator_keys(installation)?;
     match (names.pop(), names.len()) {
         (Some(name), 0) => Ok(name),
         (None, _) => Err(Failure::not_authorised(format!(

@@ -209,8 +209,13 @@ fn given_root(root: &Path) -> Result<PathBuf, Failure> {
     .help("--root names the folder that holds `.lodestar/`, not that directory itself"))
 }
 
+/// The folder that the command runs in.
+pub(crate) fn here() -> Result<PathBuf, Failure> {
+    std::env::current_dir().map_err(Failure::io("."))
+}
+
 fn nearest_root() -> Result<PathBuf, Failure> {
-    let here = std::env::current_dir().map_err(Failure::io("."))?;
+    let here = here()?;
     let found = here.ancestors().find(|dir| dir.join(".lodestar").is_dir());
     found.map(Path::to_owned).ok_or_else(|| {
         Failure::not_found(format!(

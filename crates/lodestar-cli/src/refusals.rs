@@ -1,12 +1,15 @@
-//! Why a command about beliefs could not do its work, as exit codes and words of help.
+//! Why a command about beliefs, policies or sessions could not do its work, as exit codes and words of help.
 
 use lodestar_firewall::FirewallError;
 use lodestar_firewall::fold::FoldError;
 use lodestar_firewall::store::StoreError;
-use lodestar_guard::GuardError;
-use lodestar_replay::ReplayError;
+use lodestar_guard::config::ConfigError;
+use lodestar_guard::{GuardError, OpenError};
+use lodestar_policy::PolicyError;
+use lodestar_replay::{DeriveError, ReplayError};
 
 use crate::failure::Failure;
+use crate::inert;
 
 const REBUILD: &str = "`lodestar store rebuild` makes the store again from the log";
 const VERIFY: &str = "`lodestar log verify` lists everything that is wrong";
@@ -56,11 +59,73 @@ impl From<FirewallError> for Failure {
 
 impl From<GuardError> for Failure {
     fn from(error: GuardError) -> Self {
+        let text = error.to_string();
         match error {
             GuardError::Open(error) => error.into(),
-            GuardError::Append(error) => Self::usage(error.to_string()),
             GuardError::Replay(error) => error.into(),
             GuardError::Firewall(error) => error.into(),
+            GuardError::Store(error) => error.into(),
+            GuardError::Unreadable(_) => Self::check(text).help(VERIFY),
+            _ => Self::usage(text),
+        }
+    }
+}
+
+impl From<ConfigError> for Failure {
+    fn from(error: ConfigError) -> Self {
+        match error {
+            ConfigError::Read { path, problem } => Self::io(path)(problem),
+            ConfigError::Parse { path, problem } => {
+                let at =
+                    path.map_or_else(String::new, |path| format!("`{}`: ", inert::path(&path)));
+                Self::usage(format!("{at}{}", problem.trim_end()))
+            }
+            error => Self::usage(error.to_string()),
+        }
+    }
+}
+
+impl From<OpenError> for Failure {
+    fn from(error: OpenError) -> Self {
+        let text = error.to_string();
+        match error {
+            OpenError::Read { file, problem } => Self::io(file)(problem),
+            OpenError::Policy { file, problem } => policy_refused(&inert::path(&file), &problem),
+            OpenError::Gate(_) => {
+                Self::usage(text).help("`lodestar policy check` shows each with the line it is on")
+            }
+            OpenError::Guard(error) => error.into(),
+            _ => Self::usage(text),
+        }
+    }
+}
+
+/// A policy that does not load: signatures are a check, the rest is configuration.
+pub(crate) fn policy_refused(file: &str, problem: &PolicyError) -> Failure {
+    let text = format!("`{file}`: {problem}");
+    match problem {
+        PolicyError::Signature(_) | PolicyError::Edited { .. } | PolicyError::Unsigned => {
+            Failure::check(text).help(format!(
+                "whoever answers for it signs it with `lodestar policy sign {file}`"
+            ))
+        }
+        PolicyError::Unreadable(_) => Failure::usage(text).help(format!(
+            "`lodestar policy check {file}` shows each with the line it is on"
+        )),
+        PolicyError::TooLong(_) | PolicyError::NotUtf8 { .. } | PolicyError::Ceiling(_) => {
+            Failure::usage(text)
+        }
+    }
+}
+
+impl From<DeriveError> for Failure {
+    fn from(error: DeriveError) -> Self {
+        let text = error.to_string();
+        match error {
+            DeriveError::Replay(error) => error.into(),
+            DeriveError::NoOpening(_) => Self::check(text).help(VERIFY),
+            DeriveError::OpeningRedacted(_) | DeriveError::Policy { .. } => Self::check(text),
+            DeriveError::Other { .. } => Self::usage(text),
         }
     }
 }

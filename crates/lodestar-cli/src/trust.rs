@@ -60,7 +60,7 @@ pub(crate) fn vkey(text: &str) -> Result<NoteKey, Failure> {
                 inert::line(text, 80)
             )))
         }
-        Err(_) => read_vkey(Path::new(text)),
+        Err(_) => Ok(read_vkey(Path::new(text))?),
     }
 }
 

@@ -237,21 +237,6 @@ impl Firewall {
         Ok(found.into_iter().next().map(Dispute::from))
     }
 
-    /// Beliefs about the same property of the same thing in the same scope, newest first.
-    pub fn same_key(
-        &mut self,
-        belief: &StoredBelief,
-        limit: usize,
-    ) -> Result<Vec<(StoredBelief, Standing)>, FirewallError> {
-        let Some(key) = Key::of(&belief.record.scope, &belief.claim.predicate) else {
-            return Ok(Vec::new());
-        };
-        let rows = self.store.with_key(&key, limit)?;
-        rows.iter()
-            .map(|row| Ok((row.open()?, self.keys.standing(row))))
-            .collect()
-    }
-
     /// Notes that a session's log ended with so many events, all of them followed: nothing in it is
     /// waited for any more.
     pub fn session_ended(&mut self, log: &LogName, events: u64) -> Result<(), FirewallError> {

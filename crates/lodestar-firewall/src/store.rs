@@ -217,9 +217,6 @@ pub trait Store: Send {
     /// Rows for audits.
     fn list(&mut self, query: &ListQuery) -> Result<Vec<StoredRow>, StoreError>;
 
-    /// All rows with this key, newest first.
-    fn with_key(&mut self, key: &Key, limit: usize) -> Result<Vec<StoredRow>, StoreError>;
-
     /// What speaks against each of these, at most `limit` per belief; those without are left out.
     /// In the order asked for.
     fn disputes(&mut self, beliefs: &[BeliefId], limit: usize)

@@ -8,7 +8,7 @@ mod parts;
 
 pub use native::Tools;
 pub use parts::{
-    Approvals, Backend, BadScope, Ceiling, ConfigScope, KnownValues, Limits, Persistence,
+    Approvals, Backend, BadScope, Ceiling, ConfigScope, KnownValues, Limits, Never, Persistence,
     PolicyFile, SessionName,
 };
 
@@ -88,6 +88,7 @@ struct Place {
     file: Option<PathBuf>,
     root: PathBuf,
     digest: Option<Digest>,
+    text: String,
 }
 
 /// Why a configuration is none.
@@ -174,6 +175,7 @@ impl Config {
             file,
             root,
             digest: Some(sha256(text.as_bytes())),
+            text: text.to_owned(),
         };
         Ok(self)
     }
@@ -186,6 +188,19 @@ impl Config {
     /// A path that the configuration names.
     pub fn path(&self, named: &Path) -> PathBuf {
         self.place.root.join(named)
+    }
+
+    /// Where the configuration grades a tool, for whoever has to change it: `lodestar.toml:12`.
+    pub fn place_of_grade(&self, tool: &str) -> String {
+        let names = [format!("\"{tool}\""), format!("'{tool}'"), tool.to_owned()];
+        let mut lines = (1..).zip(self.place.text.lines());
+        let line = lines.find(|(_, line)| names.iter().any(|name| line.contains(name.as_str())));
+        let file = self.place.file.as_ref().and_then(|file| file.file_name());
+        let file = file.map_or("configuration".into(), |name| name.to_string_lossy());
+        match line {
+            Some((number, _)) => format!("{file}:{number}"),
+            None => file.into_owned(),
+        }
     }
 
     /// SHA-256 of the configuration's text.

@@ -7,6 +7,8 @@ use lodestar_core::key::{PublicKey, SecretKey};
 use lodestar_firewall::row::keys::Keyring;
 use lodestar_log::Trust;
 
+use crate::installation::{Installation, InstallationError};
+
 /// The keys of an installation.
 #[derive(Debug, Clone)]
 pub struct Keys {
@@ -29,6 +31,26 @@ impl Keys {
             installations: Vec::new(),
             dir: None,
         }
+    }
+
+    /// Those of this user's installation. The first one who asks makes the log key.
+    pub fn of_installation() -> Result<Self, InstallationError> {
+        Self::of(&Installation::locate()?)
+    }
+
+    /// Those of the installation in a directory, which has to lie outside every project.
+    pub fn at(dir: impl Into<PathBuf>) -> Result<Self, InstallationError> {
+        Self::of(&Installation::at(dir))
+    }
+
+    fn of(installation: &Installation) -> Result<Self, InstallationError> {
+        let operators = installation.operators()?;
+        Ok(Self {
+            log: Arc::new(installation.create_log_key()?),
+            operators: operators.into_iter().map(|(_, key)| key).collect(),
+            installations: installation.installations()?,
+            dir: Some(installation.dir().to_owned()),
+        })
     }
 
     pub(crate) fn keyring(&self) -> Keyring {

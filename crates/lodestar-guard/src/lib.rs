@@ -5,22 +5,30 @@
 //! | [`wrap`] | runs an agent loop inside a governed session: the entry for people who own their loop |
 //! | [`Session`], [`Setup`] | the session beneath it |
 //! | [`config`] | the configuration, one file |
+//! | [`script`] | a scripted agent, for rehearsals and tests |
+//! | [`in_the_box`] | the tools that come along, without a configuration |
+//! | [`installation`], [`Keys`] | the user's own keys, outside every project |
 //! | [`OperatorSession`] | what people do at a command line, as a session of its own |
 #![deny(missing_docs)]
 
 pub mod config;
 mod error;
+mod in_force;
+pub mod installation;
 mod keys;
 mod operator;
 mod recorder;
 mod recover;
+pub mod script;
 mod session;
 mod surroundings;
+mod toolbox;
 mod tools;
 mod wrap;
 
 pub use config::Config;
 pub use error::GuardError;
+pub use installation::Installation;
 pub use keys::Keys;
 pub use operator::{Operator, OperatorSession};
 pub use recorder::SessionRecorder;
@@ -29,4 +37,5 @@ pub use session::{
     Session, Setup,
 };
 pub use surroundings::SystemSurroundings;
+pub use toolbox::{Toolbox, in_the_box};
 pub use wrap::{WrapError, Wrapped, wrap};

@@ -14,13 +14,11 @@ pub use open::{OpenError, Setup};
 pub use reply::{Outcome, Reply};
 pub use say::DecideError;
 
-use std::collections::HashMap;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, OnceLock};
 use std::time::Duration;
 
 use lodestar_core::event::EventType;
-use lodestar_core::id::DecisionId;
 use lodestar_core::name::{ActorId, SessionId};
 use lodestar_core::scope::Scope;
 use lodestar_core::sensitivity::Sensitivity;
@@ -56,7 +54,7 @@ struct Inner {
     approval_timeout: Duration,
     deadline: Duration,
     counts: Counted,
-    decided: Mutex<HashMap<DecisionId, say::Decided>>,
+    decided: Mutex<say::Decided>,
     halt_noted: OnceLock<()>,
 }
 

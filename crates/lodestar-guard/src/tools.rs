@@ -11,10 +11,10 @@ use lodestar_kernel::native::message::MessageSend;
 use lodestar_kernel::native::net::resolve::{Resolver, SystemResolver};
 use lodestar_kernel::native::nostr::NostrPublish;
 use lodestar_kernel::native::shell::ShellRun;
-use lodestar_kernel::registry::Registry;
+use lodestar_kernel::registry::{RegisterError, Registry};
 use lodestar_kernel::tool::Tool;
 
-use crate::config::Config;
+use crate::config::{Config, Tools};
 use crate::session::OpenError;
 
 /// The tools in the box that the configuration asks for, and one's own.
@@ -24,20 +24,30 @@ pub(crate) fn registry(
     own: &[Arc<dyn Tool>],
 ) -> Result<Registry, OpenError> {
     let mut registry = Registry::default();
-    for tool in native(config, scope)? {
+    for tool in native(&config.tools, scope)? {
         let grade = config.tool_defaults.get(tool.definition().name.as_str());
-        registry.add_native(tool, grade)?;
+        let name = tool.definition().name.clone();
+        registry
+            .add_native(tool, grade)
+            .map_err(|problem| misplaced(config, name.as_str(), problem))?;
     }
     for tool in own {
         let grade = config.tool_defaults.get(tool.definition().name.as_str());
-        registry.add(Arc::clone(tool), grade, scope)?;
+        let name = &tool.definition().name;
+        registry
+            .add(Arc::clone(tool), grade, scope)
+            .map_err(|problem| misplaced(config, name.as_str(), problem))?;
     }
-    registry.check_grades(config.tool_defaults.keys())?;
+    for name in config.tool_defaults.keys() {
+        registry
+            .check_grades([name])
+            .map_err(|problem| misplaced(config, name, problem))?;
+    }
     Ok(registry)
 }
 
-fn native(config: &Config, scope: &Scope) -> Result<Vec<Arc<dyn Tool>>, OpenError> {
-    let tools = config.tools.clone();
+pub(crate) fn native(tools: &Tools, scope: &Scope) -> Result<Vec<Arc<dyn Tool>>, OpenError> {
+    let tools = tools.clone();
     let resolver = || -> Arc<dyn Resolver> { Arc::new(SystemResolver) };
     let mut made: Vec<Arc<dyn Tool>> = Vec::new();
     macro_rules! make {
@@ -86,6 +96,18 @@ fn native(config: &Config, scope: &Scope) -> Result<Vec<Arc<dyn Tool>>, OpenErro
         NostrPublish::new(one, scope.clone(), resolver())
     });
     Ok(made)
+}
+
+fn misplaced(config: &Config, tool: &str, problem: RegisterError) -> OpenError {
+    match problem {
+        RegisterError::UnknownTool { .. } | RegisterError::UnknownArgument { .. } => {
+            OpenError::Grade {
+                place: config.place_of_grade(tool),
+                problem,
+            }
+        }
+        problem => problem.into(),
+    }
 }
 
 fn unusable(tool: &'static str, problem: &dyn fmt::Display) -> OpenError {

@@ -50,6 +50,23 @@ pub fn texts(value: &Value) -> Vec<&str> {
     found
 }
 
+/// The texts of a value and the names of its members: a table of files has its paths there.
+pub fn texts_and_names(value: &Value) -> Vec<&str> {
+    let mut found = texts(value);
+    let mut stack = vec![value];
+    while let Some(value) = stack.pop() {
+        match value {
+            Value::Array(items) => stack.extend(items),
+            Value::Object(members) => {
+                found.extend(members.keys().map(String::as_str));
+                stack.extend(members.values());
+            }
+            _ => {}
+        }
+    }
+    found
+}
+
 /// The paths among the arguments, in normal form and in the order of the arguments.
 pub fn paths(
     arguments: &Map<String, Value>,

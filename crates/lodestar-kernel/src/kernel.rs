@@ -9,13 +9,15 @@
 //!     Clearance { id: todo!(), ..honest }
 //! }
 //! ```
-//! A clearance takes a permit, and a permit names a recorded verdict:
+//! A clearance takes a permit, which names a recorded verdict; one that was only computed is none:
 //!
-//! ```compile_fail,E0061
+//! ```compile_fail,E0308
 //! use lodestar_kernel::{Kernel, Proposed};
+//! use lodestar_policy::Gate;
 //!
-//! async fn unjudged(kernel: &Kernel, proposed: Proposed) {
-//!     let _ = kernel.clear(proposed).await;
+//! async fn unlogged(kernel: &Kernel, gate: &Gate, proposed: Proposed) {
+//!     let verdict = gate.judge(&proposed.facts(), &[]);
+//!     let _ = kernel.clear(proposed, verdict, &[]).await;
 //! }
 //! ```
 //! It is used up by what it lets through:
@@ -38,6 +40,7 @@
 
 mod clear;
 mod execute;
+mod hold;
 mod propose;
 
 pub use clear::{ClearError, Clearance};

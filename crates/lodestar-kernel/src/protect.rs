@@ -16,7 +16,7 @@ use lodestar_core::name::Excerpt;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
-use crate::arguments::{role, texts};
+use crate::arguments::{role, texts, texts_and_names};
 
 /// Longest text that is looked at as a path: no system opens a longer one.
 const MAX_PATH: usize = 4096;
@@ -107,11 +107,14 @@ impl Protected {
                 return None;
             }
             let as_command = role == Some(ArgumentRole::Argv) || (runs_commands && role.is_none());
-            texts(value).into_iter().find_map(|text| {
+            texts_and_names(value).into_iter().find_map(|text| {
                 let to = if as_command {
                     spelling::words(text)
                         .into_iter()
                         .find_map(|word| self.leads_to(&word, &bases))
+                } else if role.is_none() && text.contains(char::is_whitespace) {
+                    // Nobody said what it is. Words that are also a path that is there are one.
+                    self.leads_to_what_is_there(text, &bases)
                 } else {
                     self.leads_to(text, &bases)
                 };
@@ -145,7 +148,7 @@ impl Protected {
 
     /// What protected place a text leads to, in any of its spellings.
     fn leads_to(&self, text: &str, bases: &[PathBuf]) -> Option<PathBuf> {
-        if text.is_empty() || text.len() > MAX_PATH || text.contains('\n') {
+        if text.is_empty() || text.len() > MAX_PATH {
             return None;
         }
         spelling::of(text, self.home.as_deref())
@@ -155,6 +158,18 @@ impl Protected {
                     .iter()
                     .find_map(|base| self.place(&lexical(base, Path::new(spelt.as_ref()))))
             })
+    }
+
+    /// The same, for a text that is a path only if something is there.
+    fn leads_to_what_is_there(&self, text: &str, bases: &[PathBuf]) -> Option<PathBuf> {
+        if text.len() > MAX_PATH || text.contains('\0') {
+            return None;
+        }
+        let there = bases
+            .iter()
+            .map(|base| base.join(text))
+            .any(|path| path.symlink_metadata().is_ok());
+        there.then(|| self.leads_to(text, bases)).flatten()
     }
 
     /// The protected place that an absolute path without `..` lies in.

@@ -44,5 +44,5 @@ pub use schema::{CedarSchema, SchemaError};
 pub use settings::parse_duration;
 pub use suite::{
     Case, CaseAgent, CaseBelief, CaseError, CaseResult, Ending, Suite, SuiteError, SuiteResult,
-    Summary,
+    Summary, json_of_toml,
 };

@@ -189,6 +189,13 @@ impl Policy {
         self.rules.iter().map(|rule| &rule.id)
     }
 
+    /// One of its policies: the line it starts on, from 1, and its text.
+    pub fn rule(&self, id: &lodestar_core::name::PolicyId) -> Option<(usize, &str)> {
+        let rule = self.rules.iter().find(|rule| rule.id == *id)?;
+        let Location { line, .. } = Location::of(&self.source, rule.span.0);
+        Some((line, rule.text(&self.source)))
+    }
+
     pub(crate) fn rules(&self) -> &[Rule] {
         &self.rules
     }

@@ -11,7 +11,7 @@ use lodestar_core::name::{PolicyId, ToolName};
 use serde::{Deserialize, Serialize};
 use thiserror::Error;
 
-pub use case::{Case, CaseAgent, CaseBelief, CaseError};
+pub use case::{Case, CaseAgent, CaseBelief, CaseError, json_of_toml};
 
 use crate::gate::Gate;
 use crate::judgement::Judgement;

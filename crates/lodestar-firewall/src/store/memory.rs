@@ -201,10 +201,6 @@ impl Store for MemoryStore {
             .collect())
     }
 
-    fn with_key(&mut self, key: &Key, limit: usize) -> Result<Vec<StoredRow>, StoreError> {
-        Ok(self.newest(key, limit, |_| true))
-    }
-
     fn disputes(
         &mut self,
         beliefs: &[BeliefId],

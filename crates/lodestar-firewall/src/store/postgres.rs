@@ -26,7 +26,7 @@ use super::{
     Writing, columns, guard, query,
 };
 use crate::event::Contradiction;
-use crate::row::{Key, StoredRow};
+use crate::row::{StoredRow};
 use place::Place;
 use statements::{Prepared, Statements};
 use text::{from_database, to_database};
@@ -220,14 +220,6 @@ impl Store for PostgresStore {
         }
         found.truncate(query.limit);
         Ok(found)
-    }
-
-    fn with_key(&mut self, key: &Key, limit: usize) -> Result<Vec<StoredRow>, StoreError> {
-        let [scope, subject, relation] =
-            [&key.scope, &key.subject, &key.relation].map(|text| to_database(text));
-        let limit = query::limit(limit);
-        let params: [&(dyn ToSql + Sync); 5] = [&key.hash, &scope, &subject, &relation, &limit];
-        self.rows(|of| &of.with_key, &params)
     }
 
     fn disputes(

@@ -20,7 +20,7 @@ use super::{
     Writing, columns, guard, query,
 };
 use crate::event::Contradiction;
-use crate::row::{Key, StoredRow};
+use crate::row::{StoredRow};
 use statements::Statements;
 
 /// Rows in a SQLite database.
@@ -182,18 +182,6 @@ impl Store for SqliteStore {
         let listed = |row: &StoredRow| query::is_listed(row, query);
         let statement = &self.statements.listed;
         select(&self.connection, statement, params, listed, query.limit)
-    }
-
-    fn with_key(&mut self, key: &Key, limit: usize) -> Result<Vec<StoredRow>, StoreError> {
-        let params = (
-            key.hash,
-            &key.scope,
-            &key.subject,
-            &key.relation,
-            query::limit(limit),
-        );
-        let statement = &self.statements.with_key;
-        select(&self.connection, statement, params, |_| true, limit)
     }
 
     fn disputes(

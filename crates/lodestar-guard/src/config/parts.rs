@@ -139,18 +139,23 @@ pub struct Approvals {
     #[serde(default)]
     pub authorized_keys: Registry,
     /// Not a choice: it is there so that asking for it gets an answer.
-    #[serde(default, deserialize_with = "never")]
-    #[allow(dead_code, reason = "refused while it is read")]
-    allow_unsigned: (),
+    #[serde(default)]
+    pub allow_unsigned: Never,
 }
 
-fn never<'de, D: Deserializer<'de>>(deserializer: D) -> Result<(), D::Error> {
-    if bool::deserialize(deserializer)? {
-        return Err(de::Error::custom(
-            "an unsigned approval is never accepted; take `allow_unsigned` out",
-        ));
+/// A setting that is always off.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Never;
+
+impl<'de> Deserialize<'de> for Never {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        if bool::deserialize(deserializer)? {
+            return Err(de::Error::custom(
+                "an unsigned approval is never accepted; take `allow_unsigned` out",
+            ));
+        }
+        Ok(Self)
     }
-    Ok(())
 }
 
 /// What an approval needs where no policy says.

@@ -225,11 +225,9 @@ impl Session {
             .collect();
         let mut beliefs = self.inner.memory.of_observations(&observations);
         beliefs.truncate(MAX_DEPENDENCIES);
-        let dependencies = match self.inner.memory.standings(beliefs).await? {
-            Ok(found) => found,
-            // A row that does not count any more is no reason to call less.
-            Err(_) => Vec::new(),
-        };
+        // What does not count any more is left out; the rest still explains the call.
+        let standings = self.inner.memory.standings(beliefs).await?;
+        let dependencies: Vec<_> = standings.into_iter().flatten().collect();
         let (id, seq) = self.record_synthesised(tool, &dependencies)?;
         Ok((id, Some(seq), dependencies))
     }

@@ -7,8 +7,10 @@ use std::sync::Arc;
 use lodestar_core::id::RequestId;
 use lodestar_core::statement::Envelope;
 use lodestar_core::time::Timestamp;
+use lodestar_kernel::measure::Measured;
 use lodestar_kernel::record::Rejection;
 use lodestar_kernel::{Limits, Proposed};
+use lodestar_log::{AppendError, Barrier};
 use lodestar_policy::{ApprovalRequest, Card, Heard, Held, Pending, Permit, explain};
 use serde_json::Value;
 
@@ -56,12 +58,17 @@ impl Session {
         let kernel = Arc::clone(&self.inner.kernel);
         let measuring = tokio::task::spawn_blocking(move || {
             let measured = kernel.measure_for_hold(&proposed);
-            (proposed, measured)
+            let going_out = kernel.going_out(&proposed);
+            (proposed, measured, going_out)
         });
-        let (proposed, measured) = measuring.await.map_err(|_| GuardError::Panicked)?;
-        let request = self.request(&proposed, &held, &measured)?;
+        let measured = measuring.await.map_err(|_| GuardError::Panicked)?;
+        let (proposed, measured, going_out) = measured;
+        let request = self.request(&proposed, &held, &measured, going_out)?;
         let (log, actor) = (&self.inner.log, &self.inner.actor);
         let mut pending = Pending::open(held, request, log, actor)?;
+        // Nobody is asked about a request that a crash could take back.
+        let recorded = pending.recorded().reached(Barrier::Disk).await;
+        recorded.map_err(AppendError::from)?;
         let request = pending.request().id;
         let answered = match &self.inner.holds {
             Holds::Leave => Answered::Waits,
@@ -115,7 +122,8 @@ impl Session {
         &self,
         proposed: &Proposed,
         held: &Held,
-        measured: &[lodestar_kernel::measure::Measured],
+        measured: &[Measured],
+        going_out: Vec<String>,
     ) -> Result<ApprovalRequest, GuardError> {
         let (id, now) = self.inner.kernel.stamp(RequestId::from_parts);
         let proposal = proposed.proposal();
@@ -125,7 +133,7 @@ impl Session {
             action: proposal.action.clone(),
             provenance: proposal.provenance.clone(),
             measured: measured.map_err(GuardError::Card)?,
-            going_out: Vec::new(),
+            going_out,
             why: explain(held.judgement()),
         };
         let judgement = held.judgement();

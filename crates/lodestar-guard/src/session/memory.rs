@@ -144,23 +144,17 @@ impl Memory {
         .await
     }
 
-    /// Where beliefs stand, for a decision; one that does not count is named.
+    /// Where beliefs stand, for a decision; one whose row does not count stands nowhere.
     pub(super) async fn standings(
         &self,
         beliefs: Vec<BeliefId>,
-    ) -> Result<Result<Vec<Dependency>, BeliefId>, GuardError> {
+    ) -> Result<Vec<Result<Dependency, BeliefId>>, GuardError> {
         if beliefs.is_empty() {
-            return Ok(Ok(Vec::new()));
+            return Ok(Vec::new());
         }
         self.on(move |remembered| {
-            let mut found = Vec::with_capacity(beliefs.len());
-            for belief in beliefs {
-                match remembered.standing(belief)? {
-                    Some(standing) => found.push(standing),
-                    None => return Ok(Err(belief)),
-                }
-            }
-            Ok(Ok(found))
+            let standing = |belief| Ok(remembered.standing(belief)?.ok_or(belief));
+            beliefs.into_iter().map(standing).collect()
         })
         .await
     }

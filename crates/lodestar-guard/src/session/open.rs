@@ -1,8 +1,8 @@
 //! Opening a governed session.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::BTreeMap;
 use std::io;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::sync::{Arc, Mutex, OnceLock};
 use std::time::Duration;
 
@@ -10,7 +10,6 @@ use lodestar_core::digest::sha256;
 use lodestar_core::ladder::Rung;
 use lodestar_core::name::{Excerpt, ServerIdentity};
 use lodestar_core::provenance::GivenSource;
-use lodestar_core::statement::Envelope;
 use lodestar_firewall::Firewall;
 use lodestar_firewall::extract::Extractors;
 use lodestar_firewall::provenance::{Limits as IndexLimits, ProvenanceIndex};
@@ -23,7 +22,7 @@ use lodestar_kernel::step::Steps;
 use lodestar_kernel::tool::{NATIVE_SERVER, Tool};
 use lodestar_kernel::{Kernel, Parts};
 use lodestar_log::{Clock, LogRoot, LogWriter, ProjectLog, WriterOptions};
-use lodestar_policy::{Agent, Gate, GateError, Policy, PolicyError};
+use lodestar_policy::{Agent, Gate, GateError, PolicyError};
 use lodestar_replay::catch_up;
 use thiserror::Error;
 
@@ -31,6 +30,7 @@ use super::memory::Memory;
 use super::{Counted, Holds, Index, Inner, Session};
 use crate::config::{Backend, BadScope, Ceiling, Config, SessionName};
 use crate::error::GuardError;
+use crate::in_force::read;
 use crate::keys::Keys;
 use crate::recorder::SessionRecorder;
 use crate::surroundings::SystemSurroundings;
@@ -63,6 +63,14 @@ pub enum OpenError {
     /// The tools do not fit together.
     #[error(transparent)]
     Register(#[from] RegisterError),
+    /// A grade does not fit its tool.
+    #[error("{place}: {problem}")]
+    Grade {
+        /// Where in the configuration.
+        place: String,
+        /// What does not fit.
+        problem: RegisterError,
+    },
     /// A tool in the box cannot be set up.
     #[error("tool `{tool}`: {problem}")]
     Tool {
@@ -193,7 +201,7 @@ impl Setup {
     pub fn gate(&self) -> Result<(Registry, Gate), OpenError> {
         let scope = self.config.scope()?;
         let registry = tools::registry(&self.config, &scope, &self.tools)?;
-        let policy = self.load_policy()?;
+        let policy = self.config.policy_in_force(self.ceiling)?;
         let shapes = registry.iter().map(|entry| entry.record().shape.clone());
         let gate = Gate::new(
             policy,
@@ -306,7 +314,7 @@ impl Setup {
                 approval_timeout: Duration::from_millis(config.approval_timeout_ms),
                 deadline: Duration::from_millis(config.limits.call_deadline_ms),
                 counts: Counted::default(),
-                decided: Mutex::new(HashMap::new()),
+                decided: Mutex::default(),
                 halt_noted: OnceLock::new(),
             }),
         };
@@ -317,32 +325,6 @@ impl Setup {
             session.state_task(&task)?;
         }
         Ok(session)
-    }
-
-    fn load_policy(&self) -> Result<Policy, OpenError> {
-        let Some(file) = &self.config.policy else {
-            let ceiling = self.ceiling.or(self.config.auto_approve_ceiling);
-            let ceiling = ceiling.unwrap_or(Ceiling::DEFAULT).get();
-            return Policy::preset(ceiling).map_err(|problem| OpenError::Policy {
-                file: PathBuf::from("auto_approve_ceiling"),
-                problem,
-            });
-        };
-        let path = self.config.path(&file.file);
-        let bytes = read(&path)?;
-        let signature = read_signature(&self.config.path(&file.signature()))?;
-        let now = Clock::system().now();
-        Policy::load(
-            &bytes,
-            signature.as_ref(),
-            &file.keys,
-            file.allow_unsigned.into(),
-            now,
-        )
-        .map_err(|problem| OpenError::Policy {
-            file: path,
-            problem,
-        })
     }
 
     /// Something can be held as soon as a tool stands at L4, a policy says `ask`, or a monitor is on.
@@ -422,27 +404,6 @@ fn known_values(config: &Config) -> Result<Option<(String, String)>, OpenError> 
     })?;
     let list = known.file.file_stem().unwrap_or_default();
     Ok(Some((text, list.to_string_lossy().into_owned())))
-}
-
-fn read(path: &Path) -> Result<Vec<u8>, OpenError> {
-    std::fs::read(path).map_err(|problem| OpenError::Read {
-        file: path.to_owned(),
-        problem,
-    })
-}
-
-fn read_signature(path: &Path) -> Result<Option<Envelope>, OpenError> {
-    let failed = |problem| OpenError::Read {
-        file: path.to_owned(),
-        problem,
-    };
-    match std::fs::read(path) {
-        Ok(bytes) => Envelope::from_json(&bytes)
-            .map(Some)
-            .map_err(|problem| failed(io::Error::new(io::ErrorKind::InvalidData, problem))),
-        Err(problem) if problem.kind() == io::ErrorKind::NotFound => Ok(None),
-        Err(problem) => Err(failed(problem)),
-    }
 }
 
 fn random_key() -> [u8; 16] {

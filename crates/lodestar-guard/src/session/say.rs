@@ -1,5 +1,6 @@
 //! What does not come from tools: decisions, content from elsewhere, a person's word, the task.
 
+use std::collections::{HashMap, VecDeque};
 use std::sync::PoisonError;
 
 use lodestar_core::chain::{
@@ -42,8 +43,27 @@ pub enum DecideError {
     Guard(#[from] GuardError),
 }
 
-/// What decisions are kept at hand, so that a call can name one.
-pub(super) type Decided = (u64, Vec<BeliefId>);
+/// Most decisions that are kept at hand; a call that names an older one is told so.
+const MAX_DECIDED: usize = 4096;
+
+/// The latest decisions, so that a call can name one.
+#[derive(Debug, Default)]
+pub(super) struct Decided {
+    made: HashMap<DecisionId, (u64, Vec<BeliefId>)>,
+    order: VecDeque<DecisionId>,
+}
+
+impl Decided {
+    fn keep(&mut self, id: DecisionId, seq: u64, beliefs: Vec<BeliefId>) {
+        if self.order.len() == MAX_DECIDED
+            && let Some(oldest) = self.order.pop_front()
+        {
+            self.made.remove(&oldest);
+        }
+        self.order.push_back(id);
+        self.made.insert(id, (seq, beliefs));
+    }
+}
 
 impl Session {
     /// Records a decision of the agent's: what was to be decided, among what, and on which beliefs it
@@ -59,7 +79,8 @@ impl Session {
             return Err(DecideError::CitesNothing);
         }
         let choice = Choice::new(NonEmpty::try_from(options)?, chosen.to_owned())?;
-        if let Err(unknown) = self.inner.memory.standings(beliefs.clone()).await? {
+        let standings = self.inner.memory.standings(beliefs.clone()).await?;
+        if let Some(unknown) = standings.into_iter().find_map(Result::err) {
             return Err(DecideError::UnknownBelief(unknown));
         }
         let (id, now) = self.inner.kernel.stamp(DecisionId::from_parts);
@@ -76,7 +97,7 @@ impl Session {
         let seq = self.record_decision(&decision)?;
         let decided = self.inner.decided.lock();
         let mut decided = decided.unwrap_or_else(PoisonError::into_inner);
-        decided.insert(id, (seq, beliefs));
+        decided.keep(id, seq, beliefs);
         Ok(id)
     }
 
@@ -160,11 +181,12 @@ impl Session {
         let found = {
             let decided = self.inner.decided.lock();
             let decided = decided.unwrap_or_else(PoisonError::into_inner);
-            decided.get(&decision).cloned()
+            decided.made.get(&decision).cloned()
         };
         let (seq, beliefs) = found.ok_or(GuardError::UnknownDecision(decision))?;
         let standings = self.inner.memory.standings(beliefs).await?;
-        let dependencies = standings.map_err(GuardError::UnknownBelief)?;
+        let dependencies: Result<Vec<_>, _> = standings.into_iter().collect();
+        let dependencies = dependencies.map_err(GuardError::UnknownBelief)?;
         Ok((decision, Some(seq), dependencies))
     }
 

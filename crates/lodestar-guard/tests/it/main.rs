@@ -4,10 +4,13 @@
     reason = "a test that unwraps an error has failed"
 )]
 
+mod boxed;
 mod calls;
 mod crash;
 mod governed;
 mod holds;
 mod rebuild;
+mod replay;
+mod steps;
 mod tamper;
 mod world;

@@ -4,7 +4,6 @@ use std::sync::Arc;
 
 use lodestar_core::canonical;
 use lodestar_core::chain::Action;
-use lodestar_core::contract::{Check, Operand, Precondition};
 use lodestar_core::event::EventType;
 use lodestar_core::fingerprint::FingerprintFields;
 use lodestar_core::id::{ActionId, DecisionId};
@@ -22,9 +21,6 @@ use crate::measure::{Measured, Moved, Subject, fails_outright};
 use crate::record::{Proposal, Rejection};
 use crate::registry::Entry;
 use crate::step::Step;
-
-/// The remote whose address is measured for a held action: the one that is pushed to by default.
-const REMOTE: &str = "origin";
 
 /// What somebody wants to do.
 #[derive(Debug, Clone)]
@@ -204,38 +200,6 @@ impl Kernel {
         let action = &proposed.proposal.action;
         self.reject(Some(action.id), &action.tool, why.clone(), &[proposed.seq])?;
         Err(ProposeError::Rejected(why))
-    }
-
-    /// What is measured of a held action beside what its contract asks for: where the repository
-    /// stands and points, and what is in each file it names.
-    pub fn measure_for_hold(&self, proposed: &Proposed) -> Vec<Measured> {
-        let subject = proposed.subject();
-        let twice = |check| Precondition {
-            check,
-            must_revalidate_at_execution: true,
-        };
-        let mut checks = Vec::new();
-        if self.world.is_repository() {
-            let remote = Operand::Literal(REMOTE.to_owned());
-            let repository = [
-                Check::GitHead,
-                Check::GitClean,
-                Check::GitRemoteUrl { remote },
-            ];
-            checks.extend(repository.map(twice));
-        }
-        let files = proposed.proposal.paths.iter();
-        checks.extend(files.map(|path| {
-            twice(Check::FileSha256 {
-                path: Operand::Literal(path.as_str().to_owned()),
-            })
-        }));
-        checks.push(twice(Check::ToolDefinition));
-        checks.push(twice(Check::Policy));
-        checks
-            .iter()
-            .flat_map(|precondition| self.world.measure(precondition, subject))
-            .collect()
     }
 }
 

@@ -122,6 +122,8 @@ fn every_spelling_of_a_path_to_lodestar_is_found() {
         ".lodesta?".to_owned(),
         ".[l]odestar".to_owned(),
         "{.lodestar,src}/state.db".to_owned(),
+        "a\n/../.lodestar/state.db".to_owned(),
+        "a b/../.lodestar/state.db".to_owned(),
         ".git/config".to_owned(),
         ".git/hooks/pre-commit".to_owned(),
         ".GIT/HOOKS/pre-push".to_owned(),
@@ -232,6 +234,30 @@ fn a_folder_among_the_arguments_is_where_others_may_start() {
     let contract = contract(Sandbox::WriteLocal);
     let reached = project.protected.reached_by(&arguments, &roles, &contract);
     assert!(reached.is_some());
+}
+
+#[test]
+fn an_argument_without_a_role_is_a_path_or_a_mention_by_what_it_is() {
+    let project = project();
+    let reached = |value: Value| {
+        let Value::Object(arguments) = json!({"value": value}) else {
+            unreachable!()
+        };
+        let contract = contract(Sandbox::WriteLocal);
+        project
+            .protected
+            .reached_by(&arguments, &BTreeMap::new(), &contract)
+            .is_some()
+    };
+    std::fs::create_dir(project.root.join("my folder")).unwrap();
+    assert!(reached(json!(".lodestar/state.db")));
+    assert!(reached(json!({".lodestar/state.db": "x"})));
+    assert!(reached(json!([[{"a": ["innocent"]}]])));
+    assert!(reached(json!("my folder/../.lodestar")));
+    assert!(!reached(json!(
+        "please look at docs/.lodestar/notes and tell me"
+    )));
+    assert!(!reached(json!("first line\nsecond/.git/config/line\n")));
 }
 
 #[test]

@@ -8,7 +8,7 @@ use lodestar_core::id::RequestId;
 use lodestar_core::name::ActorId;
 use lodestar_core::statement::{Approval, ApprovalDecision, Envelope, Nonce, StatementError};
 use lodestar_core::time::Timestamp;
-use lodestar_log::{AppendError, LogWriter};
+use lodestar_log::{AppendError, LogWriter, Receipt};
 use serde::{Deserialize, Serialize};
 use serde_json::json;
 use thiserror::Error;
@@ -248,7 +248,7 @@ impl Hearing {
 pub struct Pending {
     held: Option<Held>,
     hearing: Hearing,
-    requested: u64,
+    recorded: Receipt,
 }
 
 impl Pending {
@@ -263,7 +263,7 @@ impl Pending {
         let receipt = log.append(EventType::APPROVAL_REQUESTED, actor, &parents, &request)?;
         Ok(Self {
             held: Some(held),
-            requested: receipt.seq(),
+            recorded: receipt,
             hearing: Hearing::new(request),
         })
     }
@@ -271,6 +271,11 @@ impl Pending {
     /// What is asked.
     pub fn request(&self) -> &ApprovalRequest {
         self.hearing.request()
+    }
+
+    /// The event that recorded it.
+    pub fn recorded(&self) -> &Receipt {
+        &self.recorded
     }
 
     /// Hears one statement and records what came of it.
@@ -304,7 +309,7 @@ impl Pending {
                 },
             ),
         };
-        log.append(kind, actor, &[self.requested], &record)?;
+        log.append(kind, actor, &[self.recorded.seq()], &record)?;
         Ok(match counted {
             Err(refusal) => Heard::Refused(refusal),
             Ok(Counted::Deny { approver, reason }) => {
@@ -326,7 +331,7 @@ impl Pending {
         let request = self.request().id;
         let payload = json!({"request": request, "expired_at": self.request().expires_at});
         let kind = EventType::APPROVAL_EXPIRED;
-        log.append(kind, actor, &[self.requested], &payload)?;
+        log.append(kind, actor, &[self.recorded.seq()], &payload)?;
         Ok(request)
     }
 }

@@ -177,7 +177,7 @@ impl Case {
 
     fn arguments(&self) -> Result<Map<String, Value>, CaseError> {
         let arguments = self.args.iter().map(|(name, value)| {
-            let value = json(value).map_err(|what| CaseError::NotJson {
+            let value = json_of_toml(value).map_err(|what| CaseError::NotJson {
                 argument: Excerpt::of(name),
                 what,
             })?;
@@ -239,7 +239,8 @@ fn kind(value: &Value) -> ValueKind {
     }
 }
 
-fn json(value: &toml::Value) -> Result<Value, &'static str> {
+/// A TOML value as JSON; what JSON does not have is named.
+pub fn json_of_toml(value: &toml::Value) -> Result<Value, &'static str> {
     Ok(match value {
         toml::Value::String(text) => Value::String(text.clone()),
         toml::Value::Integer(integer) => Value::Number((*integer).into()),
@@ -249,12 +250,12 @@ fn json(value: &toml::Value) -> Result<Value, &'static str> {
         toml::Value::Boolean(truth) => Value::Bool(*truth),
         toml::Value::Datetime(_) => return Err("a date"),
         toml::Value::Array(items) => {
-            Value::Array(items.iter().map(json).collect::<Result<_, _>>()?)
+            Value::Array(items.iter().map(json_of_toml).collect::<Result<_, _>>()?)
         }
         toml::Value::Table(members) => {
             let members = members
                 .iter()
-                .map(|(name, value)| Ok((name.clone(), json(value)?)));
+                .map(|(name, value)| Ok((name.clone(), json_of_toml(value)?)));
             Value::Object(members.collect::<Result<_, &'static str>>()?)
         }
     })

@@ -19,7 +19,7 @@ permit (principal, action in Action::"run", resource in Group::"reading");
 @quorum("2")
 @expires("15m")
 permit (principal, action == Action::"ask:fs.write", resource)
-when { context.provenance has content && context.provenance.content == "given" };
+unless { context.provenance has content && context.provenance.content == "unknown" };
 
 @id("no-secrets")
 forbid (principal, action in [Action::"run:fs.read", Action::"ask:fs.read"], resource)

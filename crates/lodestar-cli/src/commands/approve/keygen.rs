@@ -9,7 +9,7 @@ use zeroize::Zeroizing;
 
 use crate::cli::App;
 use crate::failure::{Exit, Failure};
-use crate::installation::{Installation, OperatorName, fresh_key};
+use crate::installation::{self, Installation, OperatorName, fresh_key};
 use crate::terminal::Terminal;
 use crate::{inert, operator_key};
 
@@ -38,7 +38,7 @@ pub(crate) struct KeygenArgs {
 pub(crate) fn run(args: &KeygenArgs, app: &mut App) -> Result<Exit, Failure> {
     let name = OperatorName::parse(&args.name)?;
     let installation = Installation::locate()?;
-    installation.check_operator_is_new(&name)?;
+    installation::check_operator_is_new(&installation, &name)?;
     let passphrase = match args.no_passphrase {
         true => None,
         false => Some(ask_twice(&name)?),
@@ -50,10 +50,10 @@ pub(crate) fn run(args: &KeygenArgs, app: &mut App) -> Result<Exit, Failure> {
         Some(passphrase) => Zeroizing::new(operator_key::seal(&public, &key, passphrase)?),
         None => operator_key::plain(name.as_str(), &key)?,
     };
-    installation.add_operator(&name, &text, &public)?;
+    installation::add_operator(&installation, &name, &text, &public)?;
 
-    let file = installation.operator_key_path(&name);
-    let pin = installation.operator_pin_path(&name);
+    let file = installation::operator_key_path(&installation, &name);
+    let pin = installation.operator_pin_path(name.as_str());
     if app.json {
         app.out.json(&json!({
             "name": name.as_str(),

@@ -72,7 +72,6 @@ pub(super) struct Statements {
     pub(super) with_words: String,
     /// With the arrival behind the columns.
     pub(super) page: String,
-    pub(super) with_key: String,
     pub(super) in_phase: String,
     pub(super) due: String,
     pub(super) insert: String,
@@ -105,13 +104,6 @@ impl Statements {
                  AND ($4::text IS NULL OR security = $4) AND ($5::text IS NULL OR freshness = $5)
                  AND ($6::text IS NULL OR session = $6)
                  AND ($7::text[] IS NULL OR scope = ANY($7)) ORDER BY n DESC LIMIT $8"
-            ),
-            with_key: format!(
-                "SELECT {of_row} FROM (VALUES (0::smallint), (1), (2)) AS asked (phase)
-                 CROSS JOIN LATERAL (SELECT * FROM beliefs AS own
-                     WHERE key = $1 AND own.phase = asked.phase AND scope = $2 AND subject = $3
-                     AND relation = $4 ORDER BY n DESC LIMIT $5) AS b
-                 ORDER BY b.n DESC LIMIT $5"
             ),
             in_phase: format!(
                 "SELECT {all} FROM beliefs WHERE key = $1 AND phase = $2 AND scope = $3

@@ -11,7 +11,6 @@ pub(super) struct Statements {
     pub(super) context: String,
     pub(super) by_arrival: String,
     pub(super) listed: String,
-    pub(super) with_key: String,
     pub(super) in_phase: String,
     pub(super) due: String,
     pub(super) insert: String,
@@ -38,10 +37,6 @@ impl Statements {
                  AND (?3 IS NULL OR security = ?3) AND (?4 IS NULL OR freshness = ?4)
                  AND (?5 IS NULL OR session = ?5) ORDER BY n DESC"
             ),
-            with_key: format!(
-                "SELECT {all} FROM beliefs WHERE n IN ({}) ORDER BY n DESC LIMIT ?5",
-                newest_of_every_phase()
-            ),
             in_phase: format!(
                 "SELECT {all} FROM beliefs WHERE key = ?1 AND phase = ?2 AND scope = ?3
                  AND subject = ?4 AND relation = ?5 ORDER BY n DESC LIMIT ?6"
@@ -53,17 +48,6 @@ impl Statements {
             update: format!("UPDATE beliefs SET {} WHERE id = ?1", settings()),
         }
     }
-}
-
-/// One range of the index per phase, each in the order of arrival, instead of a sort of all.
-fn newest_of_every_phase() -> String {
-    let newest = |phase: u8| {
-        format!(
-            "SELECT * FROM (SELECT n FROM beliefs WHERE key = ?1 AND phase = {phase}
-             AND scope = ?2 AND subject = ?3 AND relation = ?4 ORDER BY n DESC LIMIT ?5)"
-        )
-    };
-    [0, 1, 2].map(newest).join(" UNION ALL ")
 }
 
 fn places() -> String {

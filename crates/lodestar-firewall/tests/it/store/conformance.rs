@@ -66,7 +66,6 @@ cases! {
         an_empty_store_has_nothing
         one_row_is_found_by_its_id
         rows_are_found_by_the_beginning_of_their_id
-        rows_with_a_key_come_newest_first
         settled_and_unverified_rows_are_told_apart
         a_colliding_key_hash_finds_nothing_else
         lists_come_newest_first

@@ -199,10 +199,6 @@ fn answers(store: &mut dyn Store) -> Result<Vec<String>, StoreError> {
             store.list(&ListQuery { limit: 4, ..list })?
         ));
     }
-    for n in 0..3 {
-        let key = Sketch::new(0).about(format!("file:{n}")).key();
-        all.push(format!("{:?}", store.with_key(&key, 3)?));
-    }
     let beliefs: Vec<_> = (0..BELIEFS).map(id).collect();
     all.push(format!("{:?}", store.disputes(&beliefs, 2)?));
     all.push(format!("{:?}", store.scan(None, 99)?));

@@ -9,13 +9,11 @@ use super::super::rows::{Sketch, WEB, against, at, id, log, rows};
 use super::{NONE, ask, insert, numbers, query, write};
 
 pub(super) fn an_empty_store_has_nothing(store: &mut dyn Store) {
-    let key = Sketch::new(1).key();
     assert!(!store.describe().is_empty());
     assert_eq!(store.row(&id(1)).unwrap(), None);
     assert_eq!(store.rows_starting("", 9).unwrap(), []);
     assert_eq!(store.context(&query(&[])).unwrap(), []);
     assert_eq!(listed(store, |_| ()), NONE);
-    assert_eq!(store.with_key(&key, 9).unwrap(), []);
     assert_eq!(store.disputes(&[id(1)], 9).unwrap(), []);
     assert_eq!(store.disputes(&[], 9).unwrap(), []);
     assert_eq!(store.history(&id(1)).unwrap(), []);
@@ -83,17 +81,6 @@ fn of_one_key(store: &mut dyn Store) {
     );
 }
 
-pub(super) fn rows_with_a_key_come_newest_first(store: &mut dyn Store) {
-    of_one_key(store);
-    let key = Sketch::new(1).about("file:shared").key();
-    let mut with = |limit| numbers(&store.with_key(&key, limit).unwrap());
-    assert_eq!(with(99), [8, 7, 4, 3, 2, 1]);
-    assert_eq!(with(4), [8, 7, 4, 3]);
-    assert_eq!(with(1), [8]);
-    let elsewhere = Sketch::new(1).about("file:shared").within("project:api");
-    assert_eq!(store.with_key(&elsewhere.key(), 9).unwrap(), []);
-}
-
 pub(super) fn settled_and_unverified_rows_are_told_apart(store: &mut dyn Store) {
     of_one_key(store);
     let key = Sketch::new(1).about("file:shared").key();
@@ -114,7 +101,6 @@ pub(super) fn a_colliding_key_hash_finds_nothing_else(store: &mut dyn Store) {
     let mut unverified = Sketch::new(3).gated().row();
     unverified.key = Some(wanted.hash);
     insert(store, &[Sketch::new(1).row(), colliding, unverified]);
-    assert_eq!(numbers(&store.with_key(&wanted, 9).unwrap()), [1]);
     let settled = ask(store, |writing| writing.settled(&wanted, 9));
     assert_eq!(numbers(&settled), [1]);
     let unverified = ask(store, |writing| writing.unverified(&wanted, 9));

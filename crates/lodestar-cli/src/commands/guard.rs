@@ -1,0 +1,31 @@
+//! `lodestar guard`: agents, governed.
+
+mod run;
+
+use clap::{Args, Subcommand};
+
+use crate::cli::App;
+use crate::failure::{Exit, Failure};
+
+const AFTER_HELP: &str = "\
+Examples:
+  lodestar guard run --config lodestar.toml --script rehearsal.toml";
+
+#[derive(Debug, Args)]
+#[command(after_help = AFTER_HELP)]
+pub(crate) struct GuardArgs {
+    #[command(subcommand)]
+    command: GuardCommand,
+}
+
+#[derive(Debug, Subcommand)]
+enum GuardCommand {
+    /// Drive a scripted agent through a governed session
+    Run(run::RunArgs),
+}
+
+pub(crate) fn run(args: &GuardArgs, app: &mut App) -> Result<Exit, Failure> {
+    match &args.command {
+        GuardCommand::Run(args) => run::run(args, app),
+    }
+}

@@ -1,0 +1,272 @@
+//! `lodestar guard run`: a scripted agent, through the path that programs use.
+
+use std::io::Write as _;
+use std::path::{Path, PathBuf};
+
+use clap::Args;
+use lodestar_guard::config::{Ceiling, Config};
+use lodestar_guard::script::{Done, Script, ScriptError, ScriptRun, StepRun};
+use lodestar_guard::{Holds, Keys, Outcome, Setup, WrapError, Wrapped, wrap};
+use lodestar_log::LogRoot;
+use serde_json::{Value, json};
+
+use crate::cli::App;
+use crate::commands::ceiling;
+use crate::failure::{Exit, Failure};
+use crate::installation::Installation;
+use crate::output::Out;
+use crate::{files, inert, place, words};
+
+/// A task is written by people.
+const MAX_TASK: u64 = 1 << 20;
+
+const AFTER_HELP: &str = "\
+A script is TOML, or JSON with one step on each line (.jsonl):
+
+  [[step]]
+  call = \"fs.read\"
+  args = { path = \"plan.md\" }
+  expect = \"returned\"                 # or failed, refused; optional
+  expect_kind = \"approval_required\"   # of what failed or was refused; optional
+  note = \"why the step is there\"      # optional
+
+  [[step]]
+  observe = { source = \"mail\", text = \"content from elsewhere\" }
+
+Held calls are left open: nobody is asked. A step that ends otherwise than expected exits with 1.
+
+Examples:
+  lodestar guard run --config lodestar.toml --script rehearsal.toml
+  lodestar guard run --config lodestar.toml --script rehearsal.jsonl --auto-approve-up-to 3";
+
+#[derive(Debug, Args)]
+#[command(after_help = AFTER_HELP)]
+pub(crate) struct RunArgs {
+    /// The configuration
+    #[arg(long, value_name = "FILE")]
+    config: PathBuf,
+
+    /// The steps
+    #[arg(long, value_name = "FILE")]
+    script: PathBuf,
+
+    /// Up to which rung calls run unasked, 0 to 3 [default: what the configuration says]
+    #[arg(long, value_name = "RUNG", value_parser = ceiling)]
+    auto_approve_up_to: Option<Ceiling>,
+
+    /// A file with the task: values in it count as given
+    #[arg(long, value_name = "FILE")]
+    task_file: Option<PathBuf>,
+}
+
+pub(crate) fn run(args: &RunArgs, app: &mut App) -> Result<Exit, Failure> {
+    let config = Config::read(&args.config)?;
+    let script = Script::read(&args.script).map_err(|problem| refused(&args.script, problem))?;
+    if args.auto_approve_up_to.is_some() && config.policy.is_some() {
+        return Err(Failure::usage(
+            "the configuration has a policy of its own, which --auto-approve-up-to would not change",
+        )
+        .help("leave the option out, or take `policy` out of the configuration"));
+    }
+    let task = args.task_file.as_deref().map(read_task).transpose()?;
+    let root = config.root().to_owned();
+    let keys = keys(&config)?;
+    let mut setup = Setup::new(config, keys).holds(Holds::Leave);
+    if let Some(ceiling) = args.auto_approve_up_to {
+        setup = setup.ceiling(ceiling);
+    }
+    if let Some(task) = task {
+        setup = setup.task(task);
+    }
+    let wrapped = follow(&script, setup, app)?;
+    let run = &wrapped.value;
+    if app.json {
+        app.out.json(&json!({
+            "session": wrapped.session,
+            "met": run.met(),
+            "missed": run.missed(),
+            "counts": wrapped.counts,
+            "steps": run.steps.iter().map(step_json).collect::<Vec<_>>(),
+        }))?;
+    } else {
+        print_end(&wrapped, &root, &mut app.out)?;
+    }
+    Ok(if run.met() {
+        Exit::Done
+    } else {
+        Exit::CheckFailed
+    })
+}
+
+fn follow(script: &Script, setup: Setup, app: &mut App) -> Result<Wrapped<ScriptRun>, Failure> {
+    let runtime = tokio::runtime::Builder::new_multi_thread()
+        .enable_all()
+        .build()
+        .map_err(|problem| Failure::usage(format!("no threads can be started: {problem}")))?;
+    let names = script.steps.len().to_string().len();
+    let mut printed = Ok(());
+    let (out, json) = (&mut app.out, app.json);
+    let told = |step: &StepRun| {
+        if !json && printed.is_ok() {
+            printed = print_step(step, names, out);
+        }
+    };
+    let wrapped = runtime.block_on(wrap(
+        |session| async move { script.follow(&session, told).await },
+        setup,
+    ));
+    let wrapped = wrapped.map_err(|error| match error {
+        WrapError::Open(error) => Failure::from(error),
+        WrapError::Loop(error) | WrapError::Close(error) => error.into(),
+    })?;
+    printed?;
+    Ok(wrapped)
+}
+
+/// A log that was begun is continued by the installation that began it, or not at all.
+fn keys(config: &Config) -> Result<Keys, Failure> {
+    let installation = Installation::locate()?;
+    let dir = installation.dir();
+    let real = std::path::absolute(dir).map_err(Failure::io(dir))?;
+    let real = real.canonicalize().unwrap_or(real);
+    if real.starts_with(config.root()) {
+        return Err(Failure::usage(format!(
+            "the keys would lie in the project (`{}`), where an agent's tools work",
+            inert::path(dir)
+        ))
+        .help("let LODESTAR_CONFIG_DIR name a directory outside of it"));
+    }
+    let log = LogRoot::at(config.path(&config.log_root)).project(&config.project_id);
+    if log.ledger_path().exists() {
+        installation.log_secret()?;
+    }
+    Ok(Keys::at(dir)?)
+}
+
+fn read_task(file: &Path) -> Result<String, Failure> {
+    String::from_utf8(files::read(file, MAX_TASK)?)
+        .map_err(|_| Failure::usage(format!("`{}` is not UTF-8 text", inert::path(file))))
+}
+
+fn refused(file: &Path, problem: ScriptError) -> Failure {
+    match problem {
+        ScriptError::Read { path, problem } => Failure::io(path)(problem),
+        problem => Failure::usage(format!("`{}`: {problem}", inert::path(file)))
+            .help("`lodestar guard run --help` shows what a script looks like"),
+    }
+}
+
+/// What came of a step, in a few words.
+fn outcome(step: &StepRun) -> String {
+    let reply = match &step.done {
+        Done::Observed { observation, .. } => return format!("observed as {observation}"),
+        Done::Called { reply, .. } => reply,
+    };
+    match &reply.outcome {
+        Outcome::Returned(output) if output.is_error => {
+            format!("returned an error: {}", reply.for_agent())
+        }
+        Outcome::Returned(_) => format!("returned: {}", reply.for_agent()),
+        Outcome::Failed(error) => format!("failed: {error}"),
+        Outcome::Refused(why) => format!("refused ({}): {why}", why.kind()),
+    }
+}
+
+fn name(step: &StepRun) -> &str {
+    match &step.done {
+        Done::Called { tool, .. } => tool,
+        Done::Observed { source, .. } => source,
+    }
+}
+
+fn print_step(step: &StepRun, digits: usize, out: &mut Out) -> Result<(), Failure> {
+    let paint = out.paint;
+    let verdict = step.verdict();
+    let word = verdict.map_or("-", |verdict| verdict.as_str());
+    let word = format!("{word:<5}");
+    let word = match verdict {
+        Some(lodestar_core::ladder::Verdict::Allow) => paint.good(word),
+        Some(_) => paint.warn(word),
+        None => paint.dim(word),
+    };
+    let tool = format!("{:<14}", inert::line(name(step), 40));
+    let room = out.columns.saturating_sub(digits + 5 + 14 + 6);
+    let outcome = inert::line(&outcome(step).replace('\n', " "), room);
+    writeln!(out, "{:>digits$}  {word}  {tool}  {outcome}", step.number)?;
+    if let Some(missed) = &step.missed {
+        let line = format!("✗ line {} of the script: {missed}", step.line);
+        writeln!(out, "{:>digits$}  {}", "", paint.bad(line))?;
+    }
+    Ok(())
+}
+
+fn print_end(wrapped: &Wrapped<ScriptRun>, root: &Path, out: &mut Out) -> Result<(), Failure> {
+    let paint = out.paint;
+    let counts = wrapped.counts;
+    let line = format!(
+        "session {}: {}, {} ran, {} held, {} refused",
+        wrapped.session,
+        words::count(counts.calls, "call"),
+        counts.ran,
+        counts.held,
+        counts.refused
+    );
+    writeln!(out, "{}", paint.strong(line))?;
+    let missed = wrapped.value.missed() as u64;
+    if missed > 0 {
+        let line = format!(
+            "✗ {} ended otherwise than expected",
+            words::count(missed, "step")
+        );
+        writeln!(out, "{}", paint.bad(line))?;
+    }
+    let at = match place::here().is_ok_and(|here| here.starts_with(root)) {
+        true => String::new(),
+        false => format!(" --root {}", inert::path(root)),
+    };
+    let session = &wrapped.session;
+    for command in [
+        format!("lodestar log show {session}{at}"),
+        format!("lodestar replay {session}{at}"),
+    ] {
+        writeln!(out, "  {}", paint.dim(command))?;
+    }
+    let step = wrapped.value.steps.iter().find_map(StepRun::action);
+    if let Some(action) = step {
+        let command = format!("lodestar policy explain {session} {action}{at}");
+        writeln!(out, "  {}", paint.dim(command))?;
+    }
+    Ok(())
+}
+
+fn step_json(step: &StepRun) -> Value {
+    let mut json = json!({
+        "number": step.number,
+        "line": step.line,
+        "note": step.note,
+        "verdict": step.verdict(),
+        "missed": step.missed.as_ref().map(ToString::to_string),
+    });
+    match &step.done {
+        Done::Observed {
+            source,
+            observation,
+        } => json["observed"] = json!({"source": source, "observation": observation}),
+        Done::Called { tool, reply } => {
+            let (ending, kind) = match &reply.outcome {
+                Outcome::Returned(_) => ("returned", Value::Null),
+                Outcome::Failed(error) => ("failed", json!(error.kind)),
+                Outcome::Refused(why) => ("refused", json!(why.kind())),
+            };
+            json["called"] = json!({
+                "tool": tool,
+                "action": reply.action,
+                "seq": reply.seq,
+                "ending": ending,
+                "kind": kind,
+                "text": reply.for_agent(),
+            });
+        }
+    }
+    json
+}

@@ -1,0 +1,123 @@
+//! What is measured and shown of a held action, beside what its contract asks for.
+
+use lodestar_core::contract::{ArgumentRole, Check, Operand, Permission, Precondition};
+use lodestar_core::name::Excerpt;
+use serde_json::Value;
+
+use super::{Kernel, Proposed};
+use crate::arguments::{role, texts};
+use crate::measure::Measured;
+use crate::native::git::{GitError, Outgoing, Repository};
+
+/// The remote whose address is measured for a held action: the one that is pushed to by default.
+const REMOTE: &str = "origin";
+
+/// Most lines of each sort on a card: more is not read, and how many are left out is said.
+const MAX_LINES: usize = 20;
+
+impl Kernel {
+    /// What is measured of a held action beside what its contract asks for: where the repository
+    /// stands and points, what is in each file it names, and whether tool and policy are still those.
+    pub fn measure_for_hold(&self, proposed: &Proposed) -> Vec<Measured> {
+        let subject = proposed.subject();
+        let twice = |check| Precondition {
+            check,
+            must_revalidate_at_execution: true,
+        };
+        let mut checks = Vec::new();
+        if self.world.is_repository() {
+            let remote = Operand::Literal(REMOTE.to_owned());
+            let repository = [
+                Check::GitHead,
+                Check::GitClean,
+                Check::GitRemoteUrl { remote },
+            ];
+            checks.extend(repository.map(twice));
+        }
+        let files = proposed.proposal.paths.iter();
+        checks.extend(files.map(|path| {
+            twice(Check::FileSha256 {
+                path: Operand::Literal(path.as_str().to_owned()),
+            })
+        }));
+        checks.push(twice(Check::ToolDefinition));
+        checks.push(twice(Check::Policy));
+        checks
+            .iter()
+            .flat_map(|precondition| self.world.measure(precondition, subject))
+            .collect()
+    }
+
+    /// What would go out, line by line: to whom, and for a push which commits and files.
+    pub fn going_out(&self, proposed: &Proposed) -> Vec<String> {
+        let action = &proposed.proposal.action;
+        let roles = &proposed.entry.record().shape.roles;
+        let mut lines: Vec<String> = action
+            .arguments
+            .iter()
+            .filter(|(name, _)| {
+                let role = role(name, roles);
+                matches!(
+                    role,
+                    Some(ArgumentRole::Destination | ArgumentRole::Identity)
+                )
+            })
+            .flat_map(|(name, value)| texts(value).into_iter().map(move |text| (name, text)))
+            .map(|(name, text)| format!("{name}: {}", Excerpt::of(text)))
+            .collect();
+        let is_push = action.contract.permissions.contains(&Permission::Push);
+        if is_push && self.world.is_repository() {
+            let branch = action.arguments.get("branch").and_then(Value::as_str);
+            match self.outgoing(branch) {
+                Ok(outgoing) => lines.extend(told(&outgoing)),
+                Err(problem) => lines.push(format!("what would go out is not known: {problem}")),
+            }
+        }
+        lines
+    }
+
+    /// What the remote does not have yet, as far as this repository knows.
+    fn outgoing(&self, branch: Option<&str>) -> Result<Outgoing, GitError> {
+        let repository = Repository::open(self.world.root())?;
+        let to = branch.map_or("HEAD".to_owned(), |branch| format!("refs/heads/{branch}"));
+        let known = branch.into_iter().chain(["main", "master"]);
+        for branch in known {
+            let from = format!("refs/remotes/{REMOTE}/{branch}");
+            if let Ok(outgoing) = repository.outgoing(Some(&from), &to) {
+                return Ok(outgoing);
+            }
+        }
+        repository.outgoing(None, &to)
+    }
+}
+
+fn told(outgoing: &Outgoing) -> Vec<String> {
+    let Outgoing {
+        commits_total,
+        files_total,
+        added,
+        removed,
+        ..
+    } = outgoing;
+    let mut lines = vec![format!(
+        "{commits_total} commits, {files_total} files, {added} lines added, {removed} removed"
+    )];
+    lines.extend(outgoing.commits.iter().take(MAX_LINES).map(|commit| {
+        let id = commit.id.get(..12).unwrap_or(&commit.id);
+        let (subject, author) = (Excerpt::of(&commit.subject), Excerpt::of(&commit.author));
+        format!("commit {id} {subject} ({author})")
+    }));
+    lines.extend(outgoing.files.iter().take(MAX_LINES).map(|file| {
+        let path = Excerpt::of(&file.path);
+        match file.lines {
+            Some((added, removed)) => format!("file {path} +{added} -{removed}"),
+            None => format!("file {path} (binary)"),
+        }
+    }));
+    let left = (outgoing.commits.len().saturating_sub(MAX_LINES))
+        + outgoing.files.len().saturating_sub(MAX_LINES);
+    if left > 0 {
+        lines.push(format!("and {left} more that are not listed"));
+    }
+    lines
+}
