@@ -4,7 +4,10 @@ use std::fs;
 use std::path::Path;
 use std::process::Command;
 
-use lodestar_guard::Config;
+use lodestar_core::key::SecretKey;
+use lodestar_guard::{Config, Holds, Keys, Setup};
+use lodestar_policy::{Gate, Suite, check};
+use serde_json::json;
 
 const AGENT_LOOP: &str = include_str!("../../agent_loop.rs");
 const OWN_TOOL: &str = include_str!("../../own_tool.rs");
@@ -50,7 +53,8 @@ fn a_held_act_of_ones_own_tool_runs_on_a_signed_word() {
 fn pieces(guide: &str, language: &str) -> Vec<String> {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../docs/guides");
     let guide = fs::read_to_string(folder.join(guide)).expect("the guide is there");
-    let starts = guide.split(&format!("```{language}\n")).skip(1);
+    let fence = format!("```{language}\n");
+    let starts = guide.split(&fence).skip(1);
     let pieces = starts.map(|piece| piece.split("```").next().unwrap_or_default());
     pieces.map(|piece| piece.trim_end().to_owned()).collect()
 }
@@ -88,4 +92,76 @@ fn the_tables_of_the_guide_on_tools_can_be_read() {
         let read = Config::parse(&text, folder.path());
         assert!(read.is_ok(), "{table}\n{}", read.unwrap_err());
     }
+}
+
+/// The project of the guide on policies, in a folder of its own.
+fn project() -> (tempfile::TempDir, Setup) {
+    let folder = tempfile::tempdir().expect("a scratch folder");
+    let files = Path::new(env!("CARGO_MANIFEST_DIR")).join("policy");
+    for file in fs::read_dir(files).expect("the files of the guide are there") {
+        let file = file.expect("the folder can be read").path();
+        let name = file.file_name().expect("a file has a name");
+        fs::copy(&file, folder.path().join(name)).expect("it can be copied");
+    }
+    let config = Config::read(folder.path().join("lodestar.toml")).expect("it is a configuration");
+    let keys = Keys::new(SecretKey::from_seed([7; 32]));
+    (folder, Setup::new(config, keys).holds(Holds::Leave))
+}
+
+fn contracts(setup: &Setup) -> (Gate, Vec<lodestar_kernel::registry::ToolRecord>) {
+    let (registry, gate) = setup.gate().expect("the policy fits the tools");
+    (gate, registry.records())
+}
+
+#[test]
+fn the_policy_of_the_guide_is_sound_and_passes_its_tests() {
+    let (_folder, setup) = project();
+    let (gate, records) = contracts(&setup);
+    let shapes: Vec<_> = records.iter().map(|one| one.shape.clone()).collect();
+    assert_eq!(check(gate.policy().source(), &shapes), []);
+    let contracts = records
+        .into_iter()
+        .map(|one| (one.shape.name, one.contract))
+        .collect();
+    let suite = Suite::parse(include_str!("../../policy/policy-tests.toml")).expect("a suite");
+    let result = suite.run(&gate, &contracts);
+    let endings: Vec<String> = result.cases.iter().map(ToString::to_string).collect();
+    assert!(result.passed(), "{}", endings.join("\n"));
+}
+
+#[tokio::test]
+async fn the_rehearsal_of_the_guide_goes_as_it_says() {
+    let (_folder, setup) = project();
+    let session = setup.open().await.expect("the session opens");
+    let expected = [
+        (
+            "fs.write",
+            json!({"path": "docs/plan.md", "content": "Friday", "create_dirs": true}),
+            "ran",
+        ),
+        (
+            "fs.write",
+            json!({"path": "README.md", "content": "Friday"}),
+            "approval_required",
+        ),
+        (
+            "message.send",
+            json!({"to": ["anna@corp.example"], "body": "done"}),
+            "approval_required",
+        ),
+        (
+            "message.send",
+            json!({"to": ["all@corp.example"], "body": "done"}),
+            "policy_denied",
+        ),
+    ];
+    for (tool, arguments, ending) in expected {
+        let reply = session
+            .call(tool, arguments)
+            .await
+            .expect("the session goes on");
+        let found = reply.refusal().map_or("ran", |why| why.kind());
+        assert_eq!(found, ending, "{}", reply.for_agent());
+    }
+    session.close("done").await.expect("it can be closed");
 }
