@@ -27,6 +27,7 @@ use std::fmt;
 use std::io;
 use std::path::PathBuf;
 
+use lodestar_kernel::record::Rejection;
 use lodestar_kernel::tool::{ToolError, ToolErrorKind};
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
@@ -34,19 +35,6 @@ use thiserror::Error;
 
 /// The longest script, in bytes: far more than anybody writes by hand.
 pub const MAX_SCRIPT_LEN: usize = 4 << 20;
-
-/// What `expect_kind` can name of refusals.
-const REFUSALS: [&str; 9] = [
-    "policy_denied",
-    "approval_required",
-    "approval_denied",
-    "approval_timeout",
-    "precondition_failed",
-    "invalid_arguments",
-    "tool_not_advertised",
-    "halted",
-    "not_recorded",
-];
 
 /// What `expect_kind` can name of failures.
 const FAILURES: [&str; 5] = [
@@ -132,7 +120,7 @@ impl Ending {
         match self {
             Self::Returned => &[],
             Self::Failed => &FAILURES,
-            Self::Refused => &REFUSALS,
+            Self::Refused => &Rejection::KINDS,
         }
     }
 }

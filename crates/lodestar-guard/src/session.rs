@@ -29,6 +29,7 @@ use lodestar_log::LogWriter;
 use lodestar_policy::{Gate, Registry as Approvers};
 use serde::Serialize;
 use serde_json::json;
+use tokio::sync::RwLock;
 
 use crate::error::GuardError;
 use memory::Memory;
@@ -56,6 +57,15 @@ struct Inner {
     counts: Counted,
     decided: Mutex<say::Decided>,
     halt_noted: OnceLock<()>,
+    /// Calls hold it shared; whoever closes the session waits for all of them.
+    running: RwLock<Open>,
+}
+
+/// Whether a session takes calls.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Open {
+    Yes,
+    No,
 }
 
 /// The provenance index has no `Debug`, and nothing of it is for showing.
@@ -104,6 +114,16 @@ impl Counted {
     }
 }
 
+/// Who halted a session.
+#[derive(Debug, Clone, Copy, Serialize)]
+#[serde(rename_all = "snake_case")]
+enum HaltedBy {
+    /// Whoever holds it.
+    Session,
+    /// A file beside its log: `lodestar halt`.
+    Outside,
+}
+
 impl Session {
     /// Which session it is.
     pub fn id(&self) -> &SessionId {
@@ -122,20 +142,37 @@ impl Session {
 
     /// Stops it: what runs is told to stop, and nothing further clears. There is no way back.
     pub fn halt(&self, reason: &str) -> Result<(), GuardError> {
-        self.inner.kernel.halt().set();
-        self.record_halt(reason)
+        let halt = self.inner.kernel.halt();
+        halt.halt(|| self.record_halt(HaltedBy::Session, reason))
     }
 
-    fn record_halt(&self, reason: &str) -> Result<(), GuardError> {
-        let payload = json!({"by": self.inner.actor, "reason": reason});
+    /// Records a halt that came from outside, once.
+    fn note_halt(&self) -> Result<(), GuardError> {
+        let halt = self.inner.kernel.halt();
+        if !halt.is_halted() {
+            return Ok(());
+        }
+        halt.halt(|| self.record_halt(HaltedBy::Outside, &halt.reason()))
+    }
+
+    fn record_halt(&self, by: HaltedBy, reason: &str) -> Result<(), GuardError> {
+        if self.inner.halt_noted.set(()).is_err() {
+            return Ok(());
+        }
+        let payload = json!({"by": by, "reason": reason});
         let log = &self.inner.log;
         log.append(EventType::SESSION_HALTED, &self.inner.actor, &[], &payload)?;
         Ok(())
     }
 
-    /// Ends it; when this returns, all of it is on disk. Handles that are left refuse every call.
+    /// Ends it: what runs is told to stop and waited for, and when this returns, all of it is on disk.
+    /// Handles that are left refuse every call.
     pub async fn close(&self, reason: &str) -> Result<Counts, GuardError> {
-        self.inner.kernel.halt().set();
+        self.inner.kernel.stop_running();
+        let mut running = self.inner.running.write().await;
+        if std::mem::replace(&mut *running, Open::No) == Open::No {
+            return Ok(self.counts());
+        }
         let session = self.clone();
         let reason = reason.to_owned();
         let closing = tokio::task::spawn_blocking(move || session.close_now(&reason));

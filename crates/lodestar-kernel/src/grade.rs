@@ -46,18 +46,6 @@ pub struct Grade {
     pub groups: BTreeSet<String>,
 }
 
-/// What reaches beyond the machine or speaks in somebody's name: L4 unless the operator says
-/// otherwise outright.
-const OUTWARD: [Permission; 7] = [
-    Permission::Network,
-    Permission::Credentials,
-    Permission::Publish,
-    Permission::Deploy,
-    Permission::Push,
-    Permission::Sign,
-    Permission::Pay,
-];
-
 impl Grade {
     /// The contract under this grade: never laxer than the minimum, in any field.
     pub fn contract(&self, minimum: &Contract) -> Contract {
@@ -65,15 +53,9 @@ impl Grade {
             .permissions
             .clone()
             .unwrap_or_else(|| minimum.permissions.clone());
-        let outward = OUTWARD.iter().any(|one| permissions.contains(one));
-        let level = match (self.required_trust_level, outward) {
-            (Some(level), _) => level,
-            (None, true) => Rung::L4,
-            (None, false) => minimum.required_level,
-        };
         let preconditions: Preconditions = self.preconditions.iter().cloned().collect();
         let graded = Contract {
-            required_level: level,
+            required_level: self.required_trust_level.unwrap_or(minimum.required_level),
             blast_radius: self.blast_radius.unwrap_or(minimum.blast_radius),
             reversibility: self.reversibility.unwrap_or(minimum.reversibility),
             scope: minimum.scope.clone(),
@@ -170,23 +152,24 @@ mod tests {
     }
 
     #[test]
-    fn what_reaches_outward_is_l4_unless_said_otherwise() {
-        for permission in OUTWARD {
-            let mut open = minimum();
-            open.permissions.insert(permission);
-            let graded = Grade::default().contract(&open);
-            assert_eq!(graded.required_level, Rung::L4, "{permission}");
-            let explicit = Grade {
-                required_trust_level: Some(Rung::L3),
-                ..Grade::default()
-            };
-            assert_eq!(explicit.contract(&open).required_level, Rung::L3);
-        }
-        let scope = Scope::global();
+    fn what_a_grade_of_somebody_elses_tool_leaves_out_is_the_strictest() {
         let half = Grade {
             data_sensitivity: Some(DataSensitivity::Public),
+            permissions: Some([Permission::Network].into()),
             ..Grade::default()
         };
-        assert_eq!(half.contract_of_foreign(&scope).required_level, Rung::L4);
+        let contract = half.contract_of_foreign(&Scope::global());
+        assert_eq!(contract.required_level, Rung::L4);
+        assert_eq!(contract.reversibility, Reversibility::Irreversible);
+        assert_eq!(contract.data_sensitivity, DataSensitivity::Public);
+    }
+
+    #[test]
+    fn a_grade_that_only_names_groups_changes_nothing_else() {
+        let grade = Grade {
+            groups: ["reading".to_owned()].into(),
+            ..Grade::default()
+        };
+        assert_eq!(grade.contract(&minimum()), minimum());
     }
 }

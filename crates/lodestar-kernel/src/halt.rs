@@ -1,14 +1,18 @@
 //! Halting a session from outside: a file beside its log, which only ever closes.
 
-use std::fs::OpenOptions;
-use std::io::{self, Write as _};
+use std::fs::{File, OpenOptions};
+use std::io::{self, Read as _, Write as _};
 use std::path::PathBuf;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
 
 use lodestar_log::SessionDir;
 
 use crate::stop::Stop;
+
+/// Longest reason that is taken over into the log, in bytes.
+pub const MAX_REASON: u64 = 1024;
 
 /// The file's name in the session's folder.
 const FILE: &str = "halt";
@@ -18,9 +22,14 @@ const FILE: &str = "halt";
 pub struct Halt {
     file: PathBuf,
     halted: Arc<AtomicBool>,
+    /// Held while something is recorded that has to stand before or after the halt.
+    recording: Arc<Mutex<()>>,
     /// What runs is told to stop.
     pub(crate) stop: Stop,
 }
+
+/// How often a running call looks for a halt from outside.
+const LOOK_EVERY: Duration = Duration::from_millis(200);
 
 impl Halt {
     /// The switch of a session.
@@ -28,6 +37,7 @@ impl Halt {
         Self {
             file: dir.dir().join(FILE),
             halted: Arc::default(),
+            recording: Arc::default(),
             stop: Stop::new(),
         }
     }
@@ -45,10 +55,43 @@ impl Halt {
         there
     }
 
-    /// Halts it from inside.
-    pub fn set(&self) {
+    fn set(&self) {
         self.halted.store(true, Ordering::Release);
         self.stop.stop();
+    }
+
+    /// Halts it from inside, and records that, once: nothing that has to stand before the halt is
+    /// recorded after it.
+    pub fn halt<T>(&self, record: impl FnOnce() -> T) -> T {
+        let _recording = self
+            .recording
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner);
+        self.set();
+        record()
+    }
+
+    /// Records something that must not stand behind a halt; `None` if it is halted.
+    pub(crate) fn unless_halted<T>(&self, record: impl FnOnce() -> T) -> Option<T> {
+        let _recording = self
+            .recording
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner);
+        (!self.is_halted()).then(record)
+    }
+
+    /// Resolves when it is halted, from inside or outside.
+    pub(crate) async fn halted(&self) {
+        loop {
+            tokio::select! {
+                () = self.stop.stopped() => return,
+                () = tokio::time::sleep(LOOK_EVERY) => {
+                    if self.is_halted() {
+                        return;
+                    }
+                }
+            }
+        }
     }
 
     /// Asks for it from outside, with a reason for whoever looks. Asking twice is asking once.
@@ -67,8 +110,12 @@ impl Halt {
 
     /// The reason that was given, bounded.
     pub fn reason(&self) -> String {
-        let text = std::fs::read(&self.file).unwrap_or_default();
-        let text = String::from_utf8_lossy(&text[..text.len().min(1024)]).into_owned();
+        let mut text = Vec::new();
+        if let Ok(file) = File::open(&self.file) {
+            // What cannot be read is no reason.
+            let _ = file.take(MAX_REASON).read_to_end(&mut text);
+        }
+        let text = String::from_utf8_lossy(&text).into_owned();
         if text.is_empty() {
             "no reason given".to_owned()
         } else {

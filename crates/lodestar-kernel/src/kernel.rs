@@ -17,7 +17,7 @@
 //!
 //! async fn unlogged(kernel: &Kernel, gate: &Gate, proposed: Proposed) {
 //!     let verdict = gate.judge(&proposed.facts(), &[]);
-//!     let _ = kernel.clear(proposed, verdict, &[]).await;
+//!     let _ = kernel.clear(proposed, verdict, &[], &Default::default()).await;
 //! }
 //! ```
 //! It is used up by what it lets through:
@@ -120,6 +120,16 @@ impl Kernel {
     /// The switch that stops it.
     pub fn halt(&self) -> &Halt {
         &self.halt
+    }
+
+    /// Tells everything that runs to stop.
+    pub fn stop_running(&self) {
+        self.halt.stop.stop();
+    }
+
+    /// Resolves when everything that runs is told to stop, by a halt or at the end of the session.
+    pub async fn stopped(&self) {
+        self.halt.halted().await;
     }
 
     /// Who is told of each step.

@@ -6,6 +6,7 @@
 
 mod file;
 
+use std::io::Read as _;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -140,6 +141,8 @@ impl std::fmt::Debug for World {
 pub(crate) struct Subject<'a> {
     pub(crate) arguments: &'a Map<String, Value>,
     pub(crate) definition: &'a Definition,
+    /// The definition that was reviewed.
+    pub(crate) pinned: Digest,
 }
 
 impl World {
@@ -234,6 +237,9 @@ impl World {
                 url.map(|url| url.unwrap_or_else(|| "no such remote".to_owned()))
             }),
             Check::ToolDefinition => match subject.definition.digest() {
+                Ok(is) if is != subject.pinned => Found::Unmeasurable {
+                    because: format!("the tool's definition is {is}, no longer the reviewed one"),
+                },
                 Ok(is) => Found::Digest { is },
                 Err(problem) => Found::Unmeasurable {
                     because: problem.to_string(),
@@ -280,10 +286,14 @@ impl World {
         let Some(path) = &self.policy_file else {
             return Found::Digest { is: self.policy };
         };
-        match std::fs::read(path) {
-            Ok(bytes) => Found::Digest {
-                is: lodestar_core::digest::sha256(&bytes),
+        let file = std::fs::File::open(path);
+        let limit = lodestar_policy::MAX_POLICY_LEN as u64 + 1;
+        let mut bytes = Vec::new();
+        match file.and_then(|file| file.take(limit).read_to_end(&mut bytes)) {
+            Ok(_) if lodestar_core::digest::sha256(&bytes) != self.policy => Found::Unmeasurable {
+                because: format!("{} is no longer the policy in force", path.display()),
             },
+            Ok(_) => Found::Digest { is: self.policy },
             Err(problem) => Found::Unmeasurable {
                 because: format!("{}: {problem}", path.display()),
             },

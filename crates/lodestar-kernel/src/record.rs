@@ -164,6 +164,10 @@ pub enum Rejection {
     ToolNotAdvertised,
     /// The session was halted.
     Halted,
+    /// The caller stopped it before it ran.
+    Stopped,
+    /// The session is over.
+    SessionClosed,
     /// The record could not be made safe, so nothing may run.
     NotRecorded {
         /// In words.
@@ -172,6 +176,21 @@ pub enum Rejection {
 }
 
 impl Rejection {
+    /// Every kind there is.
+    pub const KINDS: [&'static str; 11] = [
+        "policy_denied",
+        "approval_required",
+        "approval_denied",
+        "approval_timeout",
+        "precondition_failed",
+        "invalid_arguments",
+        "tool_not_advertised",
+        "halted",
+        "stopped",
+        "session_closed",
+        "not_recorded",
+    ];
+
     /// The kind, as the log and the agent read it.
     pub fn kind(&self) -> &'static str {
         match self {
@@ -183,6 +202,8 @@ impl Rejection {
             Self::InvalidArguments { .. } => "invalid_arguments",
             Self::ToolNotAdvertised => "tool_not_advertised",
             Self::Halted => "halted",
+            Self::Stopped => "stopped",
+            Self::SessionClosed => "session_closed",
             Self::NotRecorded { .. } => "not_recorded",
         }
     }
@@ -212,6 +233,8 @@ impl fmt::Display for Rejection {
             }
             Self::ToolNotAdvertised => f.write_str("there is no such tool in this session"),
             Self::Halted => f.write_str("the session is halted: nothing further runs in it"),
+            Self::Stopped => f.write_str("the caller stopped it before it ran"),
+            Self::SessionClosed => f.write_str("the session is over"),
             Self::NotRecorded { reason } => {
                 write!(
                     f,

@@ -63,19 +63,15 @@ impl Definition {
 #[derive(Debug)]
 pub struct Call<'a> {
     arguments: &'a Map<String, Value>,
-    stop: &'a Stop,
+    stop: Stop,
     deadline: Instant,
 }
 
 impl<'a> Call<'a> {
-    pub(crate) fn new(
-        arguments: &'a Map<String, Value>,
-        stop: &'a Stop,
-        deadline: Instant,
-    ) -> Self {
+    pub(crate) fn new(arguments: &'a Map<String, Value>, stop: &Stop, deadline: Instant) -> Self {
         Self {
             arguments,
-            stop,
+            stop: stop.clone(),
             deadline,
         }
     }

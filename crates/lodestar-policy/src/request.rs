@@ -201,8 +201,12 @@ fn express_provenance(
     let mut worst: BTreeMap<String, (u8, &'static str)> = BTreeMap::new();
     for origin in provenance.iter().filter(|origin| has_origin(origin)) {
         if let Some(name) = argument_of(&origin.pointer) {
+            let whole = distance(&origin.label);
             let inside = origin.inside.iter().map(|inside| distance(&inside.label));
-            let found = inside.fold(distance(&origin.label), Ord::max);
+            let found = match origin.label.is_trusted() {
+                true => whole,
+                false => inside.fold(whole, Ord::max),
+            };
             let entry = worst.entry(name).or_insert(found);
             *entry = (*entry).max(found);
         }
@@ -253,9 +257,10 @@ pub(crate) fn untrusted(facts: &Facts<'_>, tool: Option<&ToolShape>) -> BTreeSet
         .collect()
 }
 
-/// Whether a value and everything found inside it is given or measured.
+/// Whether a value is given or measured. If it is as a whole, so is what stands inside it: whoever gave
+/// an address gave its host.
 pub(crate) fn is_trusted(origin: &ArgumentProvenance) -> bool {
-    origin.label.is_trusted() && origin.inside.iter().all(|inside| inside.label.is_trusted())
+    origin.label.is_trusted()
 }
 
 /// `true` and `false` come from nowhere: there are only two of them.

@@ -149,6 +149,11 @@ pub fn derive(
         let Some(kind) = EventType::parse(event.kind.as_bytes()) else {
             continue;
         };
+        if kind == EventType::SESSION_CLOSED
+            && let Some(actions) = &actions
+        {
+            actions.closed(event.seq, &mut replay);
+        }
         if !Actions::concerns(kind) {
             continue;
         }

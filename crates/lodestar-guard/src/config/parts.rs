@@ -105,7 +105,6 @@ pub enum BadScope {
 #[serde(deny_unknown_fields)]
 pub struct ConfigScope {
     level: ScopeLevel,
-    #[serde(default)]
     identifier: String,
 }
 
@@ -120,9 +119,6 @@ impl ConfigScope {
 
     /// As core knows it.
     pub fn scope(&self) -> Result<Scope, BadScope> {
-        if self.identifier.is_empty() {
-            return Ok(Scope::global());
-        }
         let name = ScopeName::new(self.identifier.clone())?;
         Ok(Scope::global().with(self.level, name)?)
     }
@@ -186,7 +182,7 @@ impl DefaultApproval {
     pub fn requirement(&self) -> Requirement {
         Requirement {
             roles: self.roles.clone(),
-            quorum: self.quorum.max(1),
+            quorum: self.quorum,
             expires_seconds: self.expires.as_secs(),
         }
     }

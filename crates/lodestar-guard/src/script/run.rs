@@ -119,6 +119,8 @@ impl StepRun {
                 | Rejection::InvalidArguments { .. }
                 | Rejection::ToolNotAdvertised
                 | Rejection::Halted
+                | Rejection::Stopped
+                | Rejection::SessionClosed
                 | Rejection::NotRecorded { .. } => None,
             },
         }

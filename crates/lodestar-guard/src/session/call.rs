@@ -6,6 +6,7 @@ use std::time::Duration;
 use lodestar_core::chain::{Observation, ObservationTrust};
 use lodestar_core::event::EventType;
 use lodestar_core::id::{DecisionId, InvocationId, ObservationId};
+use lodestar_core::ladder::Severity;
 use lodestar_core::name::{Excerpt, LabelError, ToolName};
 use lodestar_core::provenance::{ArgumentProvenance, Label};
 use lodestar_kernel::measure::Measured;
@@ -20,7 +21,7 @@ use serde_json::{Map, Value};
 
 use super::memory::Taken;
 use super::reply::{Outcome, Reply};
-use super::{Counted, Session};
+use super::{Counted, Open, Session};
 use crate::error::GuardError;
 
 /// How one call is made.
@@ -37,8 +38,33 @@ pub struct CallOptions {
     pub signals: Vec<Signal>,
 }
 
-/// Most beliefs that a synthesised decision names: more is not read by anybody.
-const MAX_DEPENDENCIES: usize = 32;
+/// Most beliefs that a synthesised decision names. A call whose arguments touch more is held: nobody
+/// could say on what it rests.
+const MAX_DEPENDENCIES: usize = 512;
+
+/// What a call carries out, and what that rests on.
+pub(super) struct Ground {
+    pub(super) decision: DecisionId,
+    /// The event that recorded it.
+    pub(super) seq: u64,
+    pub(super) dependencies: Vec<Dependency>,
+    /// How many beliefs more it rests on than are named.
+    pub(super) left_out: usize,
+}
+
+impl Ground {
+    /// What is not named was not looked at, and counts as the worst that can be looked at.
+    fn overflow(&self) -> Option<Signal> {
+        (self.left_out > 0).then(|| Signal {
+            arbiter: "too-many-dependencies".to_owned(),
+            severity: Severity::Warning,
+            reason: format!(
+                "the call rests on {} beliefs more than are named",
+                self.left_out
+            ),
+        })
+    }
+}
 
 impl Session {
     /// Calls a tool, if the gate lets it.
@@ -54,6 +80,11 @@ impl Session {
         arguments: Value,
         options: CallOptions,
     ) -> Result<Reply, GuardError> {
+        // Held to the end of the call, so that a session is closed when its calls are over.
+        let running = self.inner.running.read().await;
+        if *running == Open::No {
+            return Ok(refused(None, None, Rejection::SessionClosed));
+        }
         Counted::add(&self.inner.counts.calls);
         let reply = self.run(tool, arguments, options).await?;
         let counter = match reply.outcome {
@@ -71,22 +102,20 @@ impl Session {
         options: CallOptions,
     ) -> Result<Reply, GuardError> {
         self.note_halt()?;
-        let draft = match self.draft(tool, arguments, options.decision).await? {
-            Ok(draft) => draft,
+        let (draft, seen) = match self.draft(tool, arguments, options.decision).await? {
+            Ok(drafted) => drafted,
             Err(reply) => return Ok(reply),
         };
+        let mut signals = options.signals;
+        signals.extend(seen);
         let proposed = match self.propose(draft).await? {
             Ok(proposed) => proposed,
             Err(why) => return Ok(refused(None, None, why)),
         };
         let (inner, facts) = (&self.inner, proposed.facts());
-        let ruling = inner.gate.rule(
-            &facts,
-            &options.signals,
-            &inner.log,
-            &inner.actor,
-            proposed.seq(),
-        )?;
+        let ruling = inner
+            .gate
+            .rule(&facts, &signals, &inner.log, &inner.actor, proposed.seq())?;
         inner.kernel.steps().made(Step::Judged);
         let limits = Limits {
             deadline: options.deadline.unwrap_or(inner.deadline),
@@ -113,7 +142,7 @@ impl Session {
         let kernel = &self.inner.kernel;
         let (action, seq) = (proposed.proposal().action.id, proposed.seq());
         let entry = Arc::clone(proposed.entry());
-        let clearance = match kernel.clear(proposed, permit, held).await {
+        let clearance = match kernel.clear(proposed, permit, held, &limits.stop).await {
             Ok(clearance) => clearance,
             Err(ClearError::Rejected(why)) => {
                 if why == Rejection::Halted {
@@ -157,14 +186,14 @@ impl Session {
         Ok(refused(Some(action.id), Some(receipt.seq()), why))
     }
 
-    /// Settles tool, arguments, provenance and decision; a call that cannot even be proposed is
-    /// recorded as refused.
+    /// Settles tool, arguments, provenance and decision. A call that cannot even be proposed is refused,
+    /// and recorded where it names a tool.
     async fn draft(
         &self,
         tool: &str,
         arguments: Value,
         decision: Option<DecisionId>,
-    ) -> Result<Result<Draft, Reply>, GuardError> {
+    ) -> Result<Result<(Draft, Option<Signal>), Reply>, GuardError> {
         let tool = match ToolName::new(tool) {
             Ok(tool) => tool,
             Err(problem) => return Ok(Err(unnamed(&problem))),
@@ -177,18 +206,20 @@ impl Session {
             return Ok(Err(refused(None, Some(receipt.seq()), why)));
         };
         let (arguments, provenance) = self.explain(arguments);
-        let (decision, decided, dependencies) = match decision {
+        let ground = match decision {
             Some(decision) => self.decided(decision).await?,
             None => self.synthesise(&tool, &provenance).await?,
         };
-        Ok(Ok(Draft {
+        let seen = ground.overflow();
+        let draft = Draft {
             tool,
             arguments,
-            decision,
-            decided,
+            decision: ground.decision,
+            decided: Some(ground.seq),
             provenance,
-            dependencies,
-        }))
+            dependencies: ground.dependencies,
+        };
+        Ok(Ok((draft, seen)))
     }
 
     fn explain(
@@ -210,7 +241,7 @@ impl Session {
         &self,
         tool: &ToolName,
         provenance: &[ArgumentProvenance],
-    ) -> Result<(DecisionId, Option<u64>, Vec<Dependency>), GuardError> {
+    ) -> Result<Ground, GuardError> {
         let read = provenance.iter().flat_map(|argument| {
             let inside = argument.inside.iter().map(|inside| &inside.label);
             std::iter::once(&argument.label).chain(inside)
@@ -224,12 +255,18 @@ impl Session {
             .copied()
             .collect();
         let mut beliefs = self.inner.memory.of_observations(&observations);
+        let left_out = beliefs.len().saturating_sub(MAX_DEPENDENCIES);
         beliefs.truncate(MAX_DEPENDENCIES);
         // What does not count any more is left out; the rest still explains the call.
         let standings = self.inner.memory.standings(beliefs).await?;
         let dependencies: Vec<_> = standings.into_iter().flatten().collect();
-        let (id, seq) = self.record_synthesised(tool, &dependencies)?;
-        Ok((id, Some(seq), dependencies))
+        let (decision, seq) = self.record_synthesised(tool, &dependencies)?;
+        Ok(Ground {
+            decision,
+            seq,
+            dependencies,
+            left_out,
+        })
     }
 
     async fn propose(&self, draft: Draft) -> Result<Result<Proposed, Rejection>, GuardError> {
@@ -303,15 +340,6 @@ impl Session {
         for block in &observation.content {
             index.0.read_block(observation.id, block);
         }
-    }
-
-    /// Records a halt that came from outside, once.
-    fn note_halt(&self) -> Result<(), GuardError> {
-        let halt = self.inner.kernel.halt();
-        if halt.is_halted() && self.inner.halt_noted.set(()).is_ok() {
-            self.record_halt(&halt.reason())?;
-        }
-        Ok(())
     }
 }
 

@@ -74,12 +74,15 @@ impl Session {
             Holds::Leave => Answered::Waits,
             Holds::Ask(resolver) => {
                 let asked = resolver.resolve(pending.request());
-                match tokio::time::timeout(self.inner.approval_timeout, asked).await {
-                    Ok(statements) => {
-                        let statements = statements.iter();
-                        self.hear(&mut pending, statements)?
-                    }
-                    Err(_) => Answered::Late,
+                let statements = tokio::select! {
+                    statements = asked => Some(statements),
+                    () = tokio::time::sleep(self.inner.approval_timeout) => None,
+                    () = limits.stop.stopped() => None,
+                    () = self.inner.kernel.stopped() => None,
+                };
+                match statements {
+                    Some(statements) => self.hear(&mut pending, statements.iter())?,
+                    None => Answered::Late,
                 }
             }
         };

@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use lodestar_core::digest::sha256;
 use lodestar_core::ladder::Rung;
-use lodestar_core::name::{Excerpt, ServerIdentity};
+use lodestar_core::name::Excerpt;
 use lodestar_core::provenance::GivenSource;
 use lodestar_firewall::Firewall;
 use lodestar_firewall::extract::Extractors;
@@ -19,15 +19,16 @@ use lodestar_kernel::opening::{Opening, PolicyRecord};
 use lodestar_kernel::protect::Protected;
 use lodestar_kernel::registry::{RegisterError, Registry};
 use lodestar_kernel::step::Steps;
-use lodestar_kernel::tool::{NATIVE_SERVER, Tool};
+use lodestar_kernel::tool::Tool;
 use lodestar_kernel::{Kernel, Parts};
 use lodestar_log::{Clock, LogRoot, LogWriter, ProjectLog, WriterOptions};
 use lodestar_policy::{Agent, Gate, GateError, PolicyError};
 use lodestar_replay::catch_up;
 use thiserror::Error;
+use tokio::sync::RwLock;
 
 use super::memory::Memory;
-use super::{Counted, Holds, Index, Inner, Session};
+use super::{Counted, Holds, Index, Inner, Open, Session};
 use crate::config::{Backend, BadScope, Ceiling, Config, SessionName};
 use crate::error::GuardError;
 use crate::in_force::read;
@@ -106,6 +107,11 @@ pub enum OpenError {
         /// A tool that can be held.
         tool: Excerpt,
     },
+    /// Somebody is to be asked, and no time is given to answer.
+    #[error(
+        "a resolver is named, but `approval_timeout_ms` is 0: nobody could answer in time; set it, or say `Holds::Leave`"
+    )]
+    NoTimeToAnswer,
     /// The environment does not say where the store is.
     #[error("`persistence.connection_string_env` names `{0}`, which is not set")]
     NoConnection(String),
@@ -316,6 +322,7 @@ impl Setup {
                 counts: Counted::default(),
                 decided: Mutex::default(),
                 halt_noted: OnceLock::new(),
+                running: RwLock::new(Open::Yes),
             }),
         };
         if let Some((text, list)) = known {
@@ -330,7 +337,11 @@ impl Setup {
     /// Something can be held as soon as a tool stands at L4, a policy says `ask`, or a monitor is on.
     fn someone_to_ask(&self, registry: &Registry, gate: &Gate) -> Result<Holds, OpenError> {
         if let Some(holds) = &self.holds {
-            return Ok(holds.clone());
+            let waits = self.config.approval_timeout_ms > 0;
+            return match holds {
+                Holds::Ask(_) if !waits => Err(OpenError::NoTimeToAnswer),
+                holds => Ok(holds.clone()),
+            };
         }
         let monitored = !self.config.sentinels.is_empty();
         let holdable = registry.iter().find(|entry| {
@@ -410,8 +421,4 @@ fn random_key() -> [u8; 16] {
     let mut key = [0; 16];
     getrandom::fill(&mut key).expect("the system has randomness");
     key
-}
-
-pub(super) fn native_server() -> ServerIdentity {
-    ServerIdentity::new(NATIVE_SERVER).expect("INVARIANT: a short constant")
 }

@@ -64,7 +64,7 @@ fn advice(why: &Rejection) -> &'static str {
     match why {
         Rejection::PolicyDenied { .. } => "Do not repeat it; find another way or tell the user.",
         Rejection::ApprovalRequired { .. } | Rejection::ApprovalTimeout { .. } => {
-            "A human decides; go on with other work, and repeat exactly this call later."
+            "A human decides; go on with other work, and tell the user what waits."
         }
         Rejection::ApprovalDenied { .. } => "Do not repeat it; tell the user.",
         Rejection::PreconditionFailed { .. } => {
@@ -72,6 +72,9 @@ fn advice(why: &Rejection) -> &'static str {
         }
         Rejection::InvalidArguments { .. } => "Correct the arguments and call again.",
         Rejection::ToolNotAdvertised => "Use one of the tools that are listed.",
-        Rejection::Halted | Rejection::NotRecorded { .. } => "Stop here and tell the user.",
+        Rejection::Stopped => "Nothing happened; go on as you were told.",
+        Rejection::Halted | Rejection::SessionClosed | Rejection::NotRecorded { .. } => {
+            "Stop here and tell the user."
+        }
     }
 }

@@ -10,7 +10,7 @@ use lodestar_core::chain::{
 use lodestar_core::digest::sha256;
 use lodestar_core::event::EventType;
 use lodestar_core::id::{BeliefId, DecisionId, InvocationId, ObservationId};
-use lodestar_core::name::ToolName;
+use lodestar_core::name::{ServerIdentity, ToolName};
 use lodestar_core::provenance::GivenSource;
 use lodestar_core::statement::Envelope;
 use lodestar_firewall::Context;
@@ -19,6 +19,7 @@ use lodestar_policy::Dependency;
 use serde_json::{Map, Value, json};
 use thiserror::Error;
 
+use super::call::Ground;
 use super::memory::Taken;
 use super::{Index, Session};
 use crate::error::GuardError;
@@ -42,6 +43,9 @@ pub enum DecideError {
     #[error(transparent)]
     Guard(#[from] GuardError),
 }
+
+/// Whose content is that came from no tool of the session.
+const OUTSIDE: &str = "outside";
 
 /// Most decisions that are kept at hand; a call that names an older one is told so.
 const MAX_DECIDED: usize = 4096;
@@ -114,7 +118,7 @@ impl Session {
         self.record_observation(&observation)?;
         let taken = Taken {
             observation,
-            server: super::open::native_server(),
+            server: ServerIdentity::new(OUTSIDE).expect("INVARIANT: a short constant"),
             arguments: json!({}),
             definition: sha256(source.as_bytes()),
             // Whoever feeds it in named the source; nobody reviewed what it says.
@@ -174,10 +178,7 @@ impl Session {
     }
 
     /// A decision that was made earlier, and where what it rests on stands now.
-    pub(super) async fn decided(
-        &self,
-        decision: DecisionId,
-    ) -> Result<(DecisionId, Option<u64>, Vec<Dependency>), GuardError> {
+    pub(super) async fn decided(&self, decision: DecisionId) -> Result<Ground, GuardError> {
         let found = {
             let decided = self.inner.decided.lock();
             let decided = decided.unwrap_or_else(PoisonError::into_inner);
@@ -187,7 +188,12 @@ impl Session {
         let standings = self.inner.memory.standings(beliefs).await?;
         let dependencies: Result<Vec<_>, _> = standings.into_iter().collect();
         let dependencies = dependencies.map_err(GuardError::UnknownBelief)?;
-        Ok((decision, Some(seq), dependencies))
+        Ok(Ground {
+            decision,
+            seq,
+            dependencies,
+            left_out: 0,
+        })
     }
 
     pub(super) fn record_synthesised(

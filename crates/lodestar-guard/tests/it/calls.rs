@@ -460,3 +460,130 @@ async fn a_caller_who_goes_away_leaves_an_end_in_the_log() {
     assert_eq!(count(&events, "action.unknown"), cleared);
     project.assert_sound(session.id());
 }
+
+#[tokio::test]
+async fn closing_waits_for_what_runs_and_handles_that_are_left_refuse() {
+    let project = Project::new();
+    let config = GRADES
+        .split("[tool_defaults.\"box.write\"]")
+        .next()
+        .unwrap();
+    let setup = project.setup(config, &[]).tool(SlowTool::default());
+    let session = setup.holds(Holds::Leave).open().await.unwrap();
+    let running = {
+        let session = session.clone();
+        tokio::spawn(async move { session.call("box.read", json!({})).await.unwrap() })
+    };
+    tokio::time::sleep(std::time::Duration::from_millis(50)).await;
+    session.close("done").await.unwrap();
+    let reply = running.await.unwrap();
+    assert!(matches!(reply.outcome, Outcome::Failed(_)), "{reply:?}");
+    let late = session.call("box.read", json!({})).await.unwrap();
+    assert_eq!(late.refusal(), Some(&Rejection::SessionClosed));
+    session.close("again").await.unwrap();
+    let events = project.events(session.id());
+    assert_eq!(count(&events, "action.failed"), 1);
+    assert_eq!(count(&events, "session.closed"), 1);
+    project.assert_sound(session.id());
+}
+
+#[tokio::test]
+async fn a_halt_from_outside_reaches_what_runs() {
+    let project = Project::new();
+    let config = GRADES
+        .split("[tool_defaults.\"box.write\"]")
+        .next()
+        .unwrap();
+    let setup = project.setup(config, &[]).tool(SlowTool::default());
+    let session = setup.holds(Holds::Leave).open().await.unwrap();
+    let running = {
+        let session = session.clone();
+        tokio::spawn(async move { session.call("box.read", json!({})).await.unwrap() })
+    };
+    tokio::time::sleep(std::time::Duration::from_millis(50)).await;
+    Halt::ask(&project.log().session(session.id()), "stop that").unwrap();
+    let reply = running.await.unwrap();
+    assert!(matches!(reply.outcome, Outcome::Failed(_)), "{reply:?}");
+    session.close("done").await.unwrap();
+    project.assert_sound(session.id());
+}
+
+#[tokio::test]
+async fn a_halt_from_inside_is_recorded_once_with_its_reason() {
+    let project = Project::new();
+    let session = project.open(GRADES, &three()).await;
+    session.halt("the user said so").unwrap();
+    for _ in 0..2 {
+        let reply = session.call("box.read", json!({})).await.unwrap();
+        assert_eq!(reply.refusal(), Some(&Rejection::Halted));
+    }
+    session.halt("again").unwrap();
+    session.close("done").await.unwrap();
+    let events = project.events(session.id());
+    let halts: Vec<_> = events
+        .iter()
+        .filter(|(kind, _)| kind == "session.halted@1")
+        .map(|(_, payload)| (payload["by"].as_str(), payload["reason"].as_str()))
+        .collect();
+    assert_eq!(halts, [(Some("session"), Some("the user said so"))]);
+    project.assert_sound(session.id());
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 4)]
+async fn nothing_clears_behind_a_halt_however_they_cross() {
+    for round in 0..20 {
+        let project = Project::new();
+        let tools = three();
+        let session = project.open(GRADES, &tools).await;
+        let calls: Vec<_> = (0..8)
+            .map(|_| {
+                let session = session.clone();
+                tokio::spawn(async move { session.call("box.read", json!({})).await.unwrap() })
+            })
+            .collect();
+        tokio::time::sleep(std::time::Duration::from_micros(round * 60)).await;
+        session.halt("now").unwrap();
+        for call in calls {
+            call.await.unwrap();
+        }
+        session.close("done").await.unwrap();
+        project.assert_sound(session.id());
+    }
+}
+
+#[tokio::test]
+async fn a_call_that_was_stopped_before_it_ran_does_not_run() {
+    let project = Project::new();
+    let tools = three();
+    let session = project.open(GRADES, &tools).await;
+    let options = CallOptions {
+        deadline: Some(std::time::Duration::MAX),
+        ..CallOptions::default()
+    };
+    options.stop.stop();
+    let reply = session
+        .call_with("box.read", json!({}), options)
+        .await
+        .unwrap();
+    assert_eq!(reply.refusal(), Some(&Rejection::Stopped));
+    assert_eq!(tools[0].ran(), 0);
+    session.close("done").await.unwrap();
+    project.assert_sound(session.id());
+}
+
+#[tokio::test]
+async fn a_tool_that_panics_has_failed_and_the_session_goes_on() {
+    let project = Project::new();
+    let tools = [
+        CountingTool::answering("box.read", |_| panic!("the tool is broken")),
+        CountingTool::new("box.write"),
+        CountingTool::new("box.send"),
+    ];
+    let session = project.open(GRADES, &tools).await;
+    let reply = session.call("box.read", json!({})).await.unwrap();
+    assert!(matches!(&reply.outcome, Outcome::Failed(error) if error.message.contains("panicked")));
+    let write = json!({"path": "a.md"});
+    assert!(session.call("box.write", write).await.unwrap().ran());
+    session.close("done").await.unwrap();
+    project.assert_sound(session.id());
+}

@@ -16,6 +16,7 @@ use crate::measure::{Found, Measured, Moved, Subject, World};
 use crate::record::{Cleared, Notified, Proposal, Rejection};
 use crate::registry::Entry;
 use crate::step::Step;
+use crate::stop::Stop;
 
 /// Leave to call the tool of one action, once.
 #[derive(Debug)]
@@ -63,12 +64,14 @@ const DURABLE_FROM: Rung = Rung::L3;
 
 impl Kernel {
     /// Measures again, records the clearance, and waits until the record is as safe as the rung
-    /// asks for. `held` is what was measured when the hold was opened.
+    /// asks for. `held` is what was measured when the hold was opened; what was told to stop meanwhile
+    /// is not cleared.
     pub async fn clear(
         &self,
         proposed: Proposed,
         permit: Permit,
         held: &[Measured],
+        stop: &Stop,
     ) -> Result<Clearance, ClearError> {
         let action = &proposed.proposal.action;
         let is_for_this = permit.action() == action.id
@@ -79,19 +82,19 @@ impl Kernel {
         }
         let level = action.contract.required_level;
         let parents = [proposed.seq, permit.judged()];
-        let measured = match self.measure_again(&proposed, held).await {
-            Ok(measured) if !self.halt.is_halted() => Ok(measured),
-            Ok(_) => Err(Rejection::Halted),
-            Err(moved) => Err(Rejection::PreconditionFailed { moved }),
+        let refuse = |why: Rejection| {
+            self.reject(Some(action.id), &action.tool, why.clone(), &parents)?;
+            Err(ClearError::Rejected(why))
         };
+        let measured = self.measure_again(&proposed, held).await;
         self.steps.made(Step::MeasuredAgain);
         let measured = match measured {
             Ok(measured) => measured,
-            Err(why) => {
-                self.reject(Some(action.id), &action.tool, why.clone(), &parents)?;
-                return Err(ClearError::Rejected(why));
-            }
+            Err(moved) => return refuse(Rejection::PreconditionFailed { moved }),
         };
+        if stop.is_stopped() {
+            return refuse(Rejection::Stopped);
+        }
         let (id, _) = self.stamp(ClearanceId::from_parts);
         let cleared = Cleared {
             action: action.id,
@@ -102,7 +105,13 @@ impl Kernel {
             grants: permit.grants().to_vec(),
         };
         let kind = EventType::ACTION_CLEARED;
-        let receipt = self.log.append(kind, self.actor(), &parents, &cleared)?;
+        let clearing = self
+            .halt
+            .unless_halted(|| self.log.append(kind, self.actor(), &parents, &cleared));
+        let receipt = match clearing {
+            Some(receipt) => receipt?,
+            None => return refuse(Rejection::Halted),
+        };
         let unended = Unended::new(&self.log, self.actor(), action.id, id, receipt.seq());
         self.steps.made(Step::Cleared);
         if level >= DURABLE_FROM {
@@ -142,17 +151,27 @@ impl Kernel {
             return Ok(Vec::new());
         }
         let world = self.world.clone();
+        let first = again[0].precondition.check.kind();
         let arguments = proposed.proposal.action.arguments.clone();
         let entry = Arc::clone(&proposed.entry);
         let looking = tokio::task::spawn_blocking(move || {
             let subject = Subject {
                 arguments: &arguments,
                 definition: entry.definition(),
+                pinned: entry.record().definition,
             };
             look_again(&world, &again, subject)
         });
-        // A measurement that panicked has found nothing that could be as it was.
-        looking.await.unwrap_or_else(|_| Err(Vec::new()))
+        looking.await.unwrap_or_else(|_| {
+            Err(vec![Moved {
+                check: first,
+                of: None,
+                expected: None,
+                found: Found::Unmeasurable {
+                    because: "the measurement panicked".to_owned(),
+                },
+            }])
+        })
     }
 
     fn notify(&self, proposal: &Proposal, cleared: u64) -> Result<(), AppendError> {

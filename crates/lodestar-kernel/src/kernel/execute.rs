@@ -7,13 +7,14 @@ use lodestar_core::chain::{Outcome, OutcomeResult};
 use lodestar_core::event::EventType;
 use lodestar_core::id::{ActionId, ObservationId, OutcomeId};
 use lodestar_log::{AppendError, Receipt};
+use serde_json::{Map, Value};
 
 use super::unended::{Reached, Unended};
 use super::{Clearance, Kernel};
 use crate::record::{Finished, Proposal};
 use crate::step::Step;
 use crate::stop::Stop;
-use crate::tool::{Call, Effect, Output, ToolError};
+use crate::tool::{Call, Effect, Output, Tool, ToolError};
 
 /// How long a call may take, and what can stop it earlier.
 #[derive(Debug, Clone)]
@@ -27,6 +28,12 @@ pub struct Limits {
 /// Longest a call takes where nobody says otherwise: test suites run for minutes, and what hangs
 /// should not hang for an hour.
 const DEFAULT_DEADLINE: Duration = Duration::from_secs(300);
+
+/// Longest deadline there is: a bound that keeps the clock from overflowing.
+const LONGEST: Duration = Duration::from_secs(30 * 86_400);
+
+/// How long a tool that was told to stop may take to say so.
+const GRACE: Duration = Duration::from_secs(2);
 
 impl Default for Limits {
     fn default() -> Self {
@@ -81,15 +88,9 @@ impl Kernel {
         } = clearance;
         unended.reached = Reached::Called;
         let began = Instant::now();
-        let deadline = began + limits.deadline;
-        let call = Call::new(&proposal.action.arguments, &limits.stop, deadline);
-        let calling = tokio::time::timeout_at(deadline.into(), guarded(entry.tool().call(call)));
-        let result = tokio::select! {
-            biased;
-            result = calling => result.unwrap_or_else(|_| Err(ToolError::deadline(Effect::Unknown))),
-            () = limits.stop.stopped() => Err(ToolError::stopped(Effect::Unknown)),
-            () = self.halt.stop.stopped() => Err(ToolError::stopped(Effect::Unknown)),
-        };
+        let deadline = began + limits.deadline.min(LONGEST);
+        let arguments = &proposal.action.arguments;
+        let result = self.run(entry.tool(), arguments, deadline, limits).await;
         unended.reached = Reached::Returned;
         self.steps.made(Step::Returned);
         Ran {
@@ -98,6 +99,32 @@ impl Kernel {
             proposal,
             result,
         }
+    }
+
+    /// Runs the call to its end, or until it has to stop.
+    async fn run(
+        &self,
+        tool: &dyn Tool,
+        arguments: &Map<String, Value>,
+        deadline: Instant,
+        limits: &Limits,
+    ) -> Result<Output, ToolError> {
+        // The tool's own switch: thrown by the caller's, by a halt, and when the time is over.
+        let stop = Stop::new();
+        let call = Call::new(arguments, &stop, deadline);
+        let mut calling = std::pin::pin!(guarded(async move { tool.call(call).await }));
+        let late = tokio::time::sleep_until(deadline.into());
+        let given_up = tokio::select! {
+            biased;
+            result = &mut calling => return result,
+            () = limits.stop.stopped() => ToolError::stopped(Effect::Unknown),
+            () = self.halt.halted() => ToolError::stopped(Effect::Unknown),
+            () = late => ToolError::deadline(Effect::Unknown),
+        };
+        stop.stop();
+        // A tool that listens can say what it knows of its effect.
+        let grace = tokio::time::timeout(GRACE, calling).await;
+        grace.unwrap_or(Err(given_up))
     }
 
     /// Records what came of it, with what was observed.

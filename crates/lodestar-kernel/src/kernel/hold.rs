@@ -69,7 +69,10 @@ impl Kernel {
         if is_push && self.world.is_repository() {
             let branch = action.arguments.get("branch").and_then(Value::as_str);
             match self.outgoing(branch) {
-                Ok(outgoing) => lines.extend(told(&outgoing)),
+                Ok((base, outgoing)) => {
+                    lines.push(format!("compared with {base}"));
+                    lines.extend(told(&outgoing));
+                }
                 Err(problem) => lines.push(format!("what would go out is not known: {problem}")),
             }
         }
@@ -77,17 +80,21 @@ impl Kernel {
     }
 
     /// What the remote does not have yet, as far as this repository knows.
-    fn outgoing(&self, branch: Option<&str>) -> Result<Outgoing, GitError> {
+    fn outgoing(&self, branch: Option<&str>) -> Result<(String, Outgoing), GitError> {
         let repository = Repository::open(self.world.root())?;
         let to = branch.map_or("HEAD".to_owned(), |branch| format!("refs/heads/{branch}"));
         let known = branch.into_iter().chain(["main", "master"]);
         for branch in known {
             let from = format!("refs/remotes/{REMOTE}/{branch}");
             if let Ok(outgoing) = repository.outgoing(Some(&from), &to) {
-                return Ok(outgoing);
+                return Ok((from, outgoing));
             }
         }
-        repository.outgoing(None, &to)
+        let everything = repository.outgoing(None, &to)?;
+        Ok((
+            "nothing: no commit of the remote is known here".to_owned(),
+            everything,
+        ))
     }
 }
 
@@ -114,10 +121,12 @@ fn told(outgoing: &Outgoing) -> Vec<String> {
             None => format!("file {path} (binary)"),
         }
     }));
-    let left = (outgoing.commits.len().saturating_sub(MAX_LINES))
-        + outgoing.files.len().saturating_sub(MAX_LINES);
-    if left > 0 {
-        lines.push(format!("and {left} more that are not listed"));
+    let commits = commits_total.saturating_sub(MAX_LINES as u64);
+    let files = files_total.saturating_sub(MAX_LINES);
+    if commits > 0 || files > 0 {
+        lines.push(format!(
+            "not listed: {commits} more commits, {files} more files"
+        ));
     }
     lines
 }

@@ -72,6 +72,7 @@ impl Proposed {
         Subject {
             arguments: &self.proposal.action.arguments,
             definition: self.entry.definition(),
+            pinned: self.entry.record().definition,
         }
     }
 }
@@ -147,6 +148,7 @@ impl Kernel {
         let subject = Subject {
             arguments: &arguments,
             definition: entry.definition(),
+            pinned: record.definition,
         };
         let preconditions = contract
             .preconditions

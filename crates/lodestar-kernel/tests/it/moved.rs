@@ -22,6 +22,7 @@ use lodestar_kernel::protect::Protected;
 use lodestar_kernel::record::Rejection;
 use lodestar_kernel::registry::Registry;
 use lodestar_kernel::step::Steps;
+use lodestar_kernel::stop::Stop;
 use lodestar_kernel::tool::{Call, Calling, Definition, Output, Tool};
 use lodestar_kernel::{ClearError, Draft, Kernel, Limits, Parts, ProposeError};
 use lodestar_log::{Clock, LogRoot, LogWriter, WriterOptions};
@@ -239,7 +240,11 @@ async fn act(
         panic!("L3 runs under this policy")
     };
     between(stage);
-    match stage.kernel.clear(proposed, permit, &[]).await {
+    match stage
+        .kernel
+        .clear(proposed, permit, &[], &Stop::new())
+        .await
+    {
         Ok(clearance) => {
             let ran = stage.kernel.execute(clearance, &Limits::default()).await;
             stage.kernel.finish(ran, Vec::new()).unwrap().1.unwrap();
@@ -460,7 +465,7 @@ async fn a_permit_of_another_action_clears_nothing() {
         }
     };
     let permit = rule(&one);
-    let refused = stage.kernel.clear(two, permit, &[]).await;
+    let refused = stage.kernel.clear(two, permit, &[], &Stop::new()).await;
     assert!(matches!(refused, Err(ClearError::OtherAction)));
 }
 

@@ -9,9 +9,9 @@ use lodestar_core::fingerprint::FingerprintFields;
 use lodestar_core::id::{ActionId, RequestId};
 use lodestar_core::ladder::{Rung, Verdict};
 use lodestar_core::name::ToolName;
-use lodestar_kernel::measure::Found;
+use lodestar_kernel::measure::Measured;
 use lodestar_kernel::opening::Opening;
-use lodestar_kernel::record::{Cleared, Finished, Proposal, Unknown};
+use lodestar_kernel::record::{Cleared, Finished, Proposal, Rejected, Unknown};
 use lodestar_kernel::registry::ToolRecord;
 use lodestar_log::Event;
 use lodestar_policy::{Answer, ApprovalRequest, Counted, Gate, Hearing, Judgement};
@@ -37,6 +37,7 @@ struct Followed {
     judged: Option<(u64, Verdict)>,
     cleared: bool,
     ended: bool,
+    rejected: bool,
 }
 
 struct Asked {
@@ -66,6 +67,7 @@ impl Actions {
             EventType::ACTION_PROPOSED,
             EventType::ACTION_JUDGED,
             EventType::ACTION_CLEARED,
+            EventType::ACTION_REJECTED,
             EventType::ACTION_COMPLETED,
             EventType::ACTION_FAILED,
             EventType::ACTION_UNKNOWN,
@@ -76,6 +78,21 @@ impl Actions {
             EventType::SESSION_HALTED,
         ]
         .contains(&kind)
+    }
+
+    /// What has to be so when the session is closed: whatever was cleared has an end.
+    pub(super) fn closed(&self, seq: u64, replay: &mut SessionReplay) {
+        let open = self
+            .actions
+            .values()
+            .filter(|one| one.cleared && !one.ended);
+        for action in open {
+            replay.differences.push(Difference {
+                seq,
+                recorded: "that the session is closed".to_owned(),
+                derived: format!("that action `{}` has no end", action.proposal.action.id),
+            });
+        }
     }
 
     /// Takes in one event and compares it with what follows.
@@ -98,6 +115,7 @@ impl Actions {
             | EventType::APPROVAL_DENIED
             | EventType::APPROVAL_REFUSED => self.answered(kind, notes.read(payload), &mut notes),
             EventType::ACTION_CLEARED => self.cleared(notes.read(payload), &mut notes),
+            EventType::ACTION_REJECTED => self.rejected(notes.read(payload), &mut notes),
             EventType::ACTION_COMPLETED | EventType::ACTION_FAILED => {
                 let finished: Option<Finished> = notes.read(payload);
                 self.ended(finished.map(|one| one.outcome.action), &mut notes);
@@ -121,28 +139,13 @@ impl Actions {
             ),
             Some(tool) => check_proposal(&proposal, tool, notes),
         }
-        if let Some(other) = &self.other {
-            let would_be = other.judge(&proposal.facts(), &[]);
-            let otherwise = Otherwise {
-                seq: notes.seq,
-                tool: action.tool.as_str().to_owned(),
-                // Filled in when the verdict comes.
-                was: would_be.verdict,
-                would_be: would_be.verdict,
-                policies: would_be.policies,
-            };
-            notes
-                .replay
-                .otherwise
-                .get_or_insert_default()
-                .push(otherwise);
-        }
         let followed = Followed {
             proposed: notes.seq,
             proposal,
             judged: None,
             cleared: false,
             ended: false,
+            rejected: false,
         };
         if self
             .actions
@@ -161,27 +164,28 @@ impl Actions {
         if action.judged.is_some() {
             notes.differ("a verdict", "that there was one before");
         }
-        // What arbiters of the session's own saw is derived; what others said was only heard.
-        let own = |name: &str| {
-            self.opening
-                .arbiters
-                .iter()
-                .any(|(one, _)| one.as_str() == name)
-        };
-        let heard: Vec<_> = judgement
-            .signals
-            .iter()
-            .filter(|signal| !own(&signal.arbiter))
-            .cloned()
-            .collect();
-        let derived = self.gate.judge(&action.proposal.facts(), &heard);
+        // What the gate's own arbiters saw is derived; what others said was only heard.
+        let derived = self.gate.judge(&action.proposal.facts(), &judgement.heard);
         notes.replay.verdicts += 1;
         if derived != judgement {
             notes.differ(told(&judgement), told(&derived));
         }
         action.judged = Some((notes.seq, judgement.verdict));
-        if let Some(otherwise) = &mut notes.replay.otherwise {
-            settle(otherwise, action.proposed, judgement.verdict);
+        if let Some(other) = &self.other {
+            let would_be = other.judge(&action.proposal.facts(), &judgement.heard);
+            if would_be.verdict != judgement.verdict {
+                notes
+                    .replay
+                    .otherwise
+                    .get_or_insert_default()
+                    .push(Otherwise {
+                        seq: action.proposed,
+                        tool: action.proposal.action.tool.as_str().to_owned(),
+                        was: judgement.verdict,
+                        would_be: would_be.verdict,
+                        policies: would_be.policies,
+                    });
+            }
         }
     }
 
@@ -210,7 +214,10 @@ impl Actions {
             hearing: Hearing::new(request),
             full: false,
         };
-        self.requests.insert(asked.hearing.request().id, asked);
+        let id = asked.hearing.request().id;
+        if self.requests.insert(id, asked).is_some() {
+            notes.differ("a request", "that there was one of this id before");
+        }
     }
 
     fn answered(&mut self, kind: EventType, answer: Option<Answer>, notes: &mut Notes<'_>) {
@@ -254,6 +261,9 @@ impl Actions {
         if halted {
             notes.differ("a clearance", "that the session was halted");
         }
+        if action.rejected {
+            notes.differ("a clearance", "that the action was rejected before");
+        }
         let ground = match action.judged {
             Some((seq, _)) if seq != cleared.judged => Err("that it names another verdict"),
             Some((_, Verdict::Allow)) => Ok(()),
@@ -264,16 +274,35 @@ impl Actions {
         if let Err(derived) = ground {
             notes.differ("a clearance", derived);
         }
-        let expected = action.proposal.preconditions.iter();
-        let expected = expected
-            .filter(|one| one.precondition.must_revalidate_at_execution)
-            .map(|one| &one.expected_at_approval);
-        let is_as_expected = |(found, expected): (&Found, &Found)| found == expected;
-        let count = expected.clone().count();
-        let moved = cleared.measured.len() < count
-            || !cleared.measured.iter().zip(expected).all(is_as_expected);
-        if moved {
+        let asked = cleared.request.and_then(|id| self.requests.get(&id));
+        let expected = match asked {
+            Some(asked) => measured_on(&asked.hearing.request().card.measured),
+            None => Some(action.proposal.preconditions.clone()),
+        };
+        let expected = expected.map(|all| {
+            let again = all
+                .into_iter()
+                .filter(|one| one.precondition.must_revalidate_at_execution);
+            again
+                .map(|one| one.expected_at_approval)
+                .collect::<Vec<_>>()
+        });
+        if expected.as_ref() != Some(&cleared.measured) {
             notes.differ("a clearance", "that the world had moved");
+        }
+    }
+
+    fn rejected(&mut self, rejected: Option<Rejected>, notes: &mut Notes<'_>) {
+        // What did not become an action has nothing to follow from.
+        let Some(action) = rejected.and_then(|one| one.action) else {
+            return;
+        };
+        match self.actions.get_mut(&action) {
+            Some(action) if action.cleared => {
+                notes.differ("a rejection", "that the action was cleared before");
+            }
+            Some(action) => action.rejected = true,
+            None => notes.differ("a rejection", "that no such action was proposed"),
         }
     }
 
@@ -291,6 +320,13 @@ impl Actions {
             None => notes.differ("an end", "that no such action was proposed"),
         }
     }
+}
+
+/// What a card says was measured; none if it cannot be read.
+fn measured_on(card: &[Value]) -> Option<Vec<Measured>> {
+    card.iter()
+        .map(|one| serde_json::from_value(one.clone()).ok())
+        .collect()
 }
 
 /// Whether enough people said yes, and whether their word is still unspent.
@@ -350,18 +386,6 @@ fn check_proposal(proposal: &Proposal, tool: &ToolRecord, notes: &mut Notes<'_>)
     if fingerprint != Some(*action.fingerprint.digest()) {
         let derived = fingerprint.map_or_else(|| "none".to_owned(), |one| one.to_string());
         notes.differ(format!("fingerprint {}", action.fingerprint), derived);
-    }
-}
-
-/// Says what was really decided, and drops what another policy would have decided alike.
-fn settle(otherwise: &mut Vec<Otherwise>, proposed: u64, was: Verdict) {
-    let found = otherwise.iter().rposition(|one| one.seq == proposed);
-    if let Some(at) = found {
-        if otherwise[at].would_be == was {
-            otherwise.remove(at);
-        } else {
-            otherwise[at].was = was;
-        }
     }
 }
 
