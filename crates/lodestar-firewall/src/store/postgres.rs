@@ -26,7 +26,7 @@ use super::{
     Writing, columns, guard, query,
 };
 use crate::event::Contradiction;
-use crate::row::{StoredRow};
+use crate::row::StoredRow;
 use place::Place;
 use statements::{Prepared, Statements};
 use text::{from_database, to_database};

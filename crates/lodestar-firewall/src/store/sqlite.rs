@@ -20,7 +20,7 @@ use super::{
     Writing, columns, guard, query,
 };
 use crate::event::Contradiction;
-use crate::row::{StoredRow};
+use crate::row::StoredRow;
 use statements::Statements;
 
 /// Rows in a SQLite database.

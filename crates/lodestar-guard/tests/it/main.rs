@@ -9,5 +9,6 @@ mod crash;
 mod governed;
 mod holds;
 mod rebuild;
+mod script;
 mod tamper;
 mod world;
