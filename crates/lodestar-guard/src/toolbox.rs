@@ -14,7 +14,7 @@ use lodestar_kernel::native::git::{
 use lodestar_kernel::native::http::{FetchConfig, Method, RequestConfig};
 use lodestar_kernel::native::message::{ChannelConfig, Hook, MessageConfig, WebhookConfig};
 use lodestar_kernel::native::net::NetworkConfig;
-use lodestar_kernel::native::shell::ShellConfig;
+use lodestar_kernel::native::shell::{ProgramConfig, ShellConfig};
 use lodestar_kernel::registry::Registry;
 
 use crate::config::Tools;
@@ -83,7 +83,7 @@ fn settings(folder: &Path) -> Vec<(&'static str, Result<Tools, String>)> {
         (
             "shell.run",
             Ok(Tools {
-                shell_run: Some(ShellConfig::new(folder, BTreeMap::new())),
+                shell_run: Some(shell(folder)),
                 ..none()
             }),
         ),
@@ -134,6 +134,12 @@ fn settings(folder: &Path) -> Vec<(&'static str, Result<Tools, String>)> {
             Err("it signs with a key, and only a configuration names one".to_owned()),
         ),
     ]
+}
+
+/// It takes a program that is there; every system has this one.
+fn shell(folder: &Path) -> ShellConfig {
+    let program = ProgramConfig::new("/bin/sh");
+    ShellConfig::new(folder, BTreeMap::from([("sh".to_owned(), program)]))
 }
 
 fn commit(repository: GitConfig) -> GitCommitConfig {

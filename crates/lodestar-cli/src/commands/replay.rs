@@ -18,8 +18,8 @@ use crate::trust::{self, LogKeys};
 use crate::{inert, words};
 
 const AFTER_HELP: &str = "\
-The log is verified first, then every verdict, answer, clearance and belief is derived again from it,
-by the code that ran live. Each difference is named with its event and exits with 1.
+The log is verified first, then every verdict, answer, clearance and belief is derived again from
+it, by the code that ran live. Each difference is named with its event and exits with 1.
 
 With --policy, what another policy would have decided stands beside what was decided. That some
 verdicts would differ is no failure.

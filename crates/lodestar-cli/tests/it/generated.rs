@@ -9,7 +9,14 @@ fn every_shell_gets_a_script_that_knows_the_commands() {
     let world = World::bare();
     for shell in ["bash", "zsh", "fish", "elvish", "powershell"] {
         let run = world.run(&["completions", shell]).expect(0);
-        for word in ["check-proof", "keygen", "--head-only"] {
+        for word in [
+            "check-proof",
+            "keygen",
+            "--head-only",
+            "explain",
+            "grade",
+            "--auto-approve-up-to",
+        ] {
             let bare = word.trim_start_matches('-');
             assert!(run.out.contains(bare), "{shell} does not know {word}");
         }

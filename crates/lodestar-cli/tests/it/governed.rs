@@ -255,7 +255,9 @@ pub(crate) fn stable(world: &World, text: &str) -> String {
 /// What the text begins with, if that differs from run to run: its kind, which one, how long.
 fn changing(text: &str) -> Option<(&'static str, Option<String>, usize)> {
     let count = |of: fn(char) -> bool, text: &str| text.chars().take_while(|c| of(*c)).count();
-    for kind in ["blf", "clm", "obs", "evd", "evs", "dec", "inv"] {
+    for kind in [
+        "blf", "clm", "obs", "evd", "evs", "dec", "inv", "act", "req",
+    ] {
         let Some(rest) = text.strip_prefix(kind).and_then(|r| r.strip_prefix('_')) else {
             continue;
         };

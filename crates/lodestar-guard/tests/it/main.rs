@@ -12,5 +12,6 @@ mod holds;
 mod rebuild;
 mod replay;
 mod steps;
+mod script;
 mod tamper;
 mod world;

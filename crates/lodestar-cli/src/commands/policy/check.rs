@@ -15,8 +15,8 @@ use crate::{inert, words};
 
 const AFTER_HELP: &str = "\
 The policy is checked against the arguments of the tools that the configuration asks for; without a
-configuration, of those in the box. Errors keep a policy from loading and exit with 1. Warnings, such
-as a policy that can never match or that another one shadows, do not, unless --strict is given.
+configuration, of those in the box. Errors keep a policy from loading and exit with 1. Warnings,
+such as a policy that another one shadows, do not, unless --strict is given.
 
 Examples:
   lodestar policy check

@@ -19,10 +19,10 @@ use crate::failure::{Exit, Failure};
 use crate::inert;
 
 const AFTER_HELP: &str = "\
-Without --write the table is printed, to be put into the configuration. With it, the table is written:
-what is said here is set, what else the table says stays, and the rest of the file stays as it is to
-the byte. A tool's own minimum is a floor on every field; what goes below it is refused and exits
-with 1.
+Without --write the table is printed, to be put into the configuration. With it, the table is
+written: what is said here is set, what else the table says stays, and the rest of the file stays as
+it is to the byte. A tool's own minimum is a floor on every field; what goes below it is refused and
+exits with 1.
 
 Examples:
   lodestar tools grade fs.write --level L3

@@ -109,14 +109,20 @@ pub(super) fn write(file: &Path, name: &ToolName, grade: &Grade) -> Result<(), F
 }
 
 fn edited(text: &str, name: &ToolName, grade: &Grade) -> Result<String, String> {
-    let mut document: DocumentMut = text
+    // The editor writes plain line ends; those of a file that has others throughout are put back.
+    let plain = text.replace("\r\n", "\n");
+    let ends = match plain.replace('\n', "\r\n") == text {
+        true if plain != text => "\r\n",
+        _ => "\n",
+    };
+    let mut document: DocumentMut = plain
         .parse()
         .map_err(|e: toml_edit::TomlError| e.to_string())?;
-    if document.to_string() != text {
+    if document.to_string().replace('\n', ends) != text {
         return Err("its text would not stay as it is; put the table into it by hand".to_owned());
     }
     set(&mut document, name, grade).map_err(str::to_owned)?;
-    Ok(document.to_string())
+    Ok(document.to_string().replace('\n', ends))
 }
 
 #[cfg(test)]
@@ -139,7 +145,7 @@ mod tests {
 
     #[test]
     fn a_new_table_goes_to_the_end_and_nothing_else_moves() {
-        let text = "# ours\nproject_id   = \"web\"\r\n\n[tools.\"fs.write\"] # root\nroot = '.'\n";
+        let text = "# ours\nproject_id   = \"web\"\n\n[tools.\"fs.write\"] # root\nroot = '.'\n";
         let after = edited(text, &name(), &grade()).expect("edited");
         assert_eq!(
             after,
@@ -147,6 +153,15 @@ mod tests {
                 "{text}\n[tool_defaults.\"fs.write\"]\nrequired_trust_level = \"L4\"\ngroups = [\"risky\"]\n"
             )
         );
+    }
+
+    #[test]
+    fn line_ends_stay_and_a_file_with_both_is_left_alone() {
+        let text = "a = 1\r\n[limits]\r\n";
+        let after = edited(text, &name(), &grade()).expect("edited");
+        assert!(after.starts_with(text), "{after:?}");
+        assert_eq!(after.matches('\n').count(), after.matches("\r\n").count());
+        assert!(edited("a = 1\r\n[limits]\n", &name(), &grade()).is_err());
     }
 
     #[test]

@@ -8,7 +8,7 @@ use lodestar_firewall::store::{ListQuery, Store};
 use lodestar_firewall::text;
 
 use super::super::rows::{Sketch, keys, rows};
-use super::{NONE, found, insert, numbers, query};
+use super::{NONE, ask, found, insert, numbers, query};
 
 const TEXTS: [&str; 16] = [
     "",
@@ -48,7 +48,7 @@ pub(super) fn text_of_any_kind_comes_back(store: &mut dyn Store) {
     assert_eq!(there, wanted);
     assert!(there.iter().all(is_genuine));
     for (sketch, row) in sketches.iter().zip(&wanted) {
-        let with_key = store.with_key(&sketch.key(), 9).unwrap();
+        let with_key = ask(store, |writing| writing.settled(&sketch.key(), 9));
         assert_eq!(
             with_key,
             std::slice::from_ref(row),

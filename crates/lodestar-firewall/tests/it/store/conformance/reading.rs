@@ -293,7 +293,6 @@ pub(super) fn a_limit_of_nothing_gives_nothing(store: &mut dyn Store) {
     assert_eq!(store.context(&none).unwrap(), []);
     assert_eq!(listed(store, |query| query.limit = 0), NONE);
     assert_eq!(store.rows_starting("", 0).unwrap(), []);
-    assert_eq!(store.with_key(&key, 0).unwrap(), []);
     assert_eq!(store.scan(None, 0).unwrap(), []);
     assert_eq!(store.scan_contradictions(None, 0).unwrap(), []);
     assert_eq!(ask(store, |w| w.settled(&key, 0)), []);
@@ -312,7 +311,6 @@ pub(super) fn there_is_no_limit_too_large(store: &mut dyn Store) {
     assert_eq!(numbers(&store.context(&all).unwrap()), [8, 6, 5, 1]);
     assert_eq!(listed(store, |query| query.limit = usize::MAX).len(), 8);
     assert_eq!(store.rows_starting("", usize::MAX).unwrap().len(), 8);
-    assert_eq!(store.with_key(&key, usize::MAX).unwrap().len(), 6);
     assert_eq!(store.scan(None, usize::MAX).unwrap().len(), 8);
     assert_eq!(store.disputes(&[id(1)], usize::MAX).unwrap().len(), 1);
     let pairs = store.scan_contradictions(None, usize::MAX).unwrap();

@@ -1,0 +1,188 @@
+//! `lodestar guard run`: a scripted agent through a governed session.
+
+use std::fs;
+
+use crate::gated::{RUN, SCRIPT, configure, events, followed, project};
+use crate::governed::stable;
+use crate::world::{HOSTILE, World, assert_inert};
+
+#[test]
+fn every_step_is_told_with_its_verdict_and_what_came_of_it() {
+    let world = project();
+    let run = followed(&world, "s-1");
+    assert_inert(&run.out);
+    // How much of an id and of a path fits on a line depends on the folder's name.
+    let short = |line: &str| match line.find(" request `").or(line.find(" leads to `")) {
+        Some(at) => line[..at].to_owned(),
+        None => line.to_owned(),
+    };
+    let lines: Vec<_> = run.out.lines().map(short).collect();
+    insta::assert_snapshot!(stable(&world, &lines.join("\n")));
+    assert!(!world.path("work/out.md").exists());
+    world.run(&["log", "verify"]).expect(0);
+    world.run(&["replay", "s-1"]).expect(0);
+    let kinds: Vec<_> = events(&world, "s-1")
+        .into_iter()
+        .map(|(_, kind, _)| kind)
+        .collect();
+    assert!(
+        kinds.contains(&"approval.requested@1".to_owned()),
+        "{kinds:?}"
+    );
+}
+
+#[test]
+fn machines_get_one_document() {
+    let world = project();
+    let mut args = RUN.to_vec();
+    args.push("--json");
+    let report = world.run(&args).expect(0).json();
+    assert_eq!(report["met"], true);
+    assert_eq!(report["counts"]["calls"], 4);
+    assert_eq!(report["counts"]["ran"], 1);
+    assert_eq!(report["counts"]["held"], 1);
+    assert_eq!(report["steps"][0]["called"]["text"], HOSTILE);
+    assert_eq!(report["steps"][0]["note"], "reads the plan");
+    assert_eq!(report["steps"][2]["verdict"], "hold");
+    assert_eq!(report["steps"][3]["verdict"], "deny");
+    assert_eq!(report["steps"][4]["called"]["kind"], "tool_not_advertised");
+    let session = report["session"].as_str().expect("a name");
+    world.run(&["replay", session]).expect(0);
+}
+
+#[test]
+fn a_step_that_ends_otherwise_than_expected_fails() {
+    let world = project();
+    let script = SCRIPT.replace("expect = \"returned\"", "expect = \"refused\"");
+    world.write("work/script.toml", &script);
+    let run = world.run(&RUN).expect(1);
+    let missed = "✗ line 1 of the script: expected `refused`, found `returned`";
+    assert!(run.out.contains(missed), "{}", run.out);
+    assert!(
+        run.out.contains("✗ 1 step ended otherwise than expected"),
+        "{}",
+        run.out
+    );
+}
+
+#[test]
+fn a_ceiling_on_the_command_line_lets_more_run() {
+    let world = project();
+    let script = "{\"call\":\"fs.write\",\"args\":{\"path\":\"out.md\",\"content\":\"done\"},\"expect\":\"returned\"}\n";
+    world.write("work/script.jsonl", script);
+    let mut args = RUN.to_vec();
+    args[5] = "script.jsonl";
+    world.run(&args).expect(1);
+    args.extend(["--auto-approve-up-to", "3"]);
+    world.run(&args).expect(0);
+    assert_eq!(
+        fs::read_to_string(world.path("work/out.md")).expect("there"),
+        "done"
+    );
+    args[7] = "4";
+    let run = world.run(&args).expect(2);
+    assert!(
+        run.err.contains("a ceiling is 0 to 3, not 4"),
+        "{}",
+        run.err
+    );
+}
+
+#[test]
+fn the_task_is_stated_in_the_log() {
+    let world = project();
+    configure(&world, "s-1", "auto_approve_ceiling = 2");
+    world.write("work/task.txt", "read plan.md and tell me");
+    let mut args = RUN.to_vec();
+    args.extend(["--task-file", "task.txt"]);
+    world.run(&args).expect(0);
+    let events = events(&world, "s-1");
+    let task = events.iter().find(|(_, kind, _)| kind == "task.stated@1");
+    assert_eq!(
+        task.expect("stated").2["statement"],
+        "read plan.md and tell me"
+    );
+}
+
+#[test]
+fn bad_input_opens_nothing() {
+    let world = project();
+    fs::write(world.path("work/binary.toml"), b"\xff\xfe[[step]]").expect("written");
+    world.write("work/odd.toml", "[[step]]\ncall = \"fs.read\"\nargz = {}\n");
+    world.write(
+        "work/four.toml",
+        "project_id = \"web\"\nactor_id = \"agent\"\nauto_approve_ceiling = 4\n",
+    );
+    world.write("work/two.toml", "project_id = \"web\"\nactor_id = \"a\"\nauto_approve_ceiling = 1\n[policy]\nfile = \"p.cedar\"\n");
+    for (config, script, code, said) in [
+        ("none.toml", "script.toml", 3, "none.toml"),
+        ("lodestar.toml", "none.toml", 3, "none.toml"),
+        ("binary.toml", "script.toml", 2, "UTF-8"),
+        ("lodestar.toml", "binary.toml", 2, "not UTF-8 at line 1"),
+        (
+            "lodestar.toml",
+            "odd.toml",
+            2,
+            "at line 3: unknown field `argz`",
+        ),
+        ("four.toml", "script.toml", 2, "line 3, column 24"),
+        ("two.toml", "script.toml", 2, "two ways to say"),
+    ] {
+        let args = ["guard", "run", "--config", config, "--script", script];
+        let run = world.run(&args).expect(code);
+        assert!(run.err.contains(said), "{config} {script}: {}", run.err);
+        assert!(!world.path("work/.lodestar").exists(), "{config} {script}");
+        let mut args = args.to_vec();
+        args.push("--json");
+        assert_eq!(world.run(&args).expect(code).error()["exit"], code);
+    }
+}
+
+#[test]
+fn keys_never_lie_in_the_project_and_a_log_is_continued_by_its_own() {
+    let world = project();
+    let with = |dir: &str| {
+        let mut command = world.command(&RUN);
+        command.env("LODESTAR_CONFIG_DIR", world.path(dir));
+        crate::world::Run::of(command.output().expect("started"))
+    };
+    let run = with("work/keys").expect(2);
+    assert!(run.err.contains("outside of it"), "{}", run.err);
+    assert!(!world.path("work/keys").exists());
+    with("fresh").expect(0);
+    assert!(world.path("fresh/keys/log.key").exists());
+    let run = with("other").expect(4);
+    assert!(run.err.contains("has no log key"), "{}", run.err);
+    assert!(!world.path("other").exists());
+    // Another key than the log was begun with.
+    world.run(&RUN).expect(1);
+}
+
+#[test]
+fn a_project_elsewhere_is_named_in_what_to_do_next() {
+    let world = project();
+    let config = world.path("work/lodestar.toml");
+    let script = world.path("work/script.toml");
+    let mut command = world.command(&["guard", "run", "--config"]);
+    command.arg(config).arg("--script").arg(script);
+    command.current_dir(world.path(""));
+    let run = crate::world::Run::of(command.output().expect("started")).expect(0);
+    let root = world.root().canonicalize().expect("there");
+    assert!(
+        run.out.contains(&format!("--root {}", root.display())),
+        "{}",
+        run.out
+    );
+}
+
+#[test]
+fn an_unwritable_world_is_not_confused_with_a_refusal() {
+    let world = World::new();
+    world.write(
+        "work/lodestar.toml",
+        "project_id = \"web\"\nactor_id = \"a\"\n[tools.\"fs.read\"]\nroot = \"gone\"\n",
+    );
+    world.write("work/script.toml", SCRIPT);
+    let run = world.run(&RUN).expect(2);
+    assert!(run.err.contains("tool `fs.read`"), "{}", run.err);
+}
