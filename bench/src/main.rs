@@ -8,6 +8,7 @@
 mod append;
 mod barrier;
 mod firewall;
+mod gate;
 mod session;
 mod verify;
 
@@ -17,16 +18,20 @@ use std::time::{Duration, Instant};
 const HELP: &str = "\
 Measures Lodestar against fair limits, as ratios taken in one run.
 
-usage: lodestar-bench [all | verify | append | barrier | firewall] [--events N] [--beliefs N] [--json]
+usage: lodestar-bench [all | verify | append | barrier | firewall | gate]
+                      [--events N] [--beliefs N] [--calls N] [--json]
 
   verify    `lodestar log verify` of a large session ÷ `openssl dgst -sha256` of the same file
   append    appending without barriers ÷ hashing and writing the same bytes in one loop
   barrier   64 tasks that wait for each event ÷ one sync per event (rates)
   firewall  adopting a tool's result ÷ bare inserts of its rows; the last beliefs ÷ the first;
             retrieval ÷ the bare SQL behind it, and over a large store ÷ over a small one
+  gate      a recorded decision ÷ one bare answer of Cedar over all policies; an L0 call up to its
+            clearance ÷ a bare answer and an append; the last calls of a session ÷ the first
 
   --events N   size of the large session (default 1000000)
   --beliefs N  size of the large belief store (default 1000000)
+  --calls N    length of the long governed session (default 100000)
   --json       one JSON object a line, for machines
 
 The release binary `lodestar` has to lie beside this one: `cargo xtask bench` builds both.
@@ -105,6 +110,7 @@ fn main() -> ExitCode {
     let mut which = "all".to_owned();
     let mut events = 1_000_000;
     let mut beliefs = 1_000_000;
+    let mut calls = 100_000;
     let mut json = false;
     let mut args = std::env::args().skip(1);
     while let Some(arg) = args.next() {
@@ -118,11 +124,15 @@ fn main() -> ExitCode {
                 Some(n) if n >= firewall::FEWEST => beliefs = n,
                 _ => return usage(&format!("`--beliefs` takes at least {}", firewall::FEWEST)),
             },
+            "--calls" => match args.next().and_then(|n| n.parse().ok()) {
+                Some(n) if n >= gate::FEWEST => calls = n,
+                _ => return usage(&format!("`--calls` takes at least {}", gate::FEWEST)),
+            },
             "--help" | "-h" => {
                 print!("{HELP}");
                 return ExitCode::SUCCESS;
             }
-            "all" | "verify" | "append" | "barrier" | "firewall" => which = arg,
+            "all" | "verify" | "append" | "barrier" | "firewall" | "gate" => which = arg,
             other => return usage(&format!("`{other}` is not known here")),
         }
     }
@@ -148,6 +158,11 @@ fn main() -> ExitCode {
         report(firewall::adopt());
         report(firewall::growth(beliefs));
         report(firewall::retrieval(beliefs));
+    }
+    if wanted("gate") {
+        report(gate::decision());
+        report(gate::clearance());
+        report(gate::calls(calls));
     }
     match all_hold {
         true => ExitCode::SUCCESS,

@@ -12,7 +12,6 @@ mod requirements;
 mod schema;
 mod signing;
 mod slicing;
-mod speed;
 mod suite;
 mod table;
 mod world;
