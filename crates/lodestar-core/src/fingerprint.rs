@@ -6,7 +6,7 @@
 
 mod path;
 
-pub use path::{NormalPath, PathError};
+pub use path::{MAX_PATH_LEN, NormalPath, PathError};
 
 use std::fmt;
 use std::str::FromStr;

@@ -17,7 +17,7 @@
 //!
 //! async fn unlogged(kernel: &Kernel, gate: &Gate, proposed: Proposed) {
 //!     let verdict = gate.judge(&proposed.facts(), &[]);
-//!     let _ = kernel.clear(proposed, verdict, &[], &Default::default()).await;
+//!     let _ = kernel.clear(proposed, verdict, None, &Default::default()).await;
 //! }
 //! ```
 //! It is used up by what it lets through:
@@ -46,9 +46,11 @@ mod unended;
 
 pub use clear::{ClearError, Clearance};
 pub use execute::{Limits, Ran};
+pub use hold::HeldWorld;
 pub use propose::{Draft, ProposeError, Proposed};
 
 use lodestar_core::event::EventType;
+use lodestar_core::fingerprint::NormalPath;
 use lodestar_core::id::ActionId;
 use lodestar_core::name::{ActorId, ToolName};
 use lodestar_core::time::Timestamp;
@@ -94,12 +96,16 @@ pub struct Kernel {
     steps: Steps,
     halt: Halt,
     random: Random,
+    /// The project's root, as paths are written.
+    root: Option<NormalPath>,
 }
 
 impl Kernel {
     /// The kernel of one session.
     pub fn new(parts: Parts) -> Self {
+        let root = parts.world.root().to_str();
         Self {
+            root: root.and_then(|root| NormalPath::new(root).ok()),
             halt: Halt::of(parts.log.dir()),
             registry: parts.registry,
             world: parts.world,

@@ -27,5 +27,5 @@ pub mod stop;
 pub mod tool;
 
 pub use kernel::{
-    ClearError, Clearance, Draft, Kernel, Limits, Parts, ProposeError, Proposed, Ran,
+    ClearError, Clearance, Draft, HeldWorld, Kernel, Limits, Parts, ProposeError, Proposed, Ran,
 };

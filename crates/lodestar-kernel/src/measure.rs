@@ -143,6 +143,8 @@ pub(crate) struct Subject<'a> {
     pub(crate) definition: &'a Definition,
     /// The definition that was reviewed.
     pub(crate) pinned: Digest,
+    /// The folder that the tool's relative paths start from.
+    pub(crate) root: Option<&'a Path>,
 }
 
 impl World {
@@ -223,16 +225,17 @@ impl World {
         let text = || of.unwrap_or_default();
         match check {
             Check::FileSha256 { .. } | Check::PathAbsent { .. } | Check::PathExists { .. } => {
-                file::look(&self.root, text(), check.kind() == CheckKind::FileSha256)
+                let root = subject.root.unwrap_or(&self.root);
+                file::look(root, text(), check.kind() == CheckKind::FileSha256)
             }
-            Check::GitHead => self.git(|repository| repository.head()),
-            Check::GitClean => self.git(|repository| {
+            Check::GitHead => self.git(subject, |repository| repository.head()),
+            Check::GitClean => self.git(subject, |repository| {
                 if repository.is_clean()? {
                     return Ok(CLEAN.to_owned());
                 }
                 Ok::<_, GitError>(repository.status_digest()?.to_string())
             }),
-            Check::GitRemoteUrl { .. } => self.git(|repository| {
+            Check::GitRemoteUrl { .. } => self.git(subject, |repository| {
                 let url = repository.remote_url(text());
                 url.map(|url| url.unwrap_or_else(|| "no such remote".to_owned()))
             }),
@@ -259,9 +262,11 @@ impl World {
 
     fn git<E: std::fmt::Display>(
         &self,
+        subject: Subject<'_>,
         ask: impl FnOnce(&Repository) -> Result<String, E>,
     ) -> Found {
-        let repository = match Repository::open(&self.root) {
+        let root = subject.root.unwrap_or(&self.root);
+        let repository = match Repository::open(root) {
             Ok(repository) => repository,
             Err(problem) => {
                 return Found::Unmeasurable {
@@ -277,9 +282,9 @@ impl World {
         }
     }
 
-    /// Whether the root is a git repository.
-    pub(crate) fn is_repository(&self) -> bool {
-        self.root.join(".git").exists()
+    /// The folder that a call's relative paths start from.
+    pub(crate) fn root_of<'a>(&'a self, subject: Subject<'a>) -> &'a Path {
+        subject.root.unwrap_or(&self.root)
     }
 
     fn look_at_policy(&self) -> Found {

@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 
 use lodestar_core::digest::Digest;
+use lodestar_core::fingerprint::NormalPath;
 use lodestar_core::scope::Scope;
 use lodestar_core::sensitivity::Sensitivity;
 use lodestar_policy::{Agent, ArbiterRules, Registry, Requirement, SignatureState};
@@ -32,6 +33,9 @@ pub struct Opening {
     pub approvals_default: Requirement,
     /// The arbiters.
     pub arbiters: ArbiterRules,
+    /// The project's root, from which paths are written; none where it is no text.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub root: Option<NormalPath>,
     /// Where its effects land by default.
     pub scope: Scope,
     /// How sensitive its content is by default.

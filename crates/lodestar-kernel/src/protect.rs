@@ -8,18 +8,18 @@
 mod spelling;
 
 use std::collections::BTreeMap;
+use std::ffi::{OsStr, OsString};
 use std::os::unix::fs::MetadataExt as _;
 use std::path::{Component, Path, PathBuf};
 
 use lodestar_core::contract::{ArgumentRole, Contract, Permission, Sandbox};
+use lodestar_core::fingerprint::MAX_PATH_LEN;
+use lodestar_core::ladder::Rung;
 use lodestar_core::name::Excerpt;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
 use lodestar_core::contract::arguments::{role, texts, texts_and_names};
-
-/// Longest text that is looked at as a path: no system opens a longer one.
-const MAX_PATH: usize = 4096;
 
 /// What is Lodestar's or decides what Lodestar governs, wherever it lies: runs of path components.
 const PROTECTED: [&[&str]; 16] = [
@@ -41,6 +41,19 @@ const PROTECTED: [&[&str]; 16] = [
     &["claude_desktop_config.json"],
 ];
 
+/// What only reading may touch: git runs what it finds in many places below `.git`, also in one that is
+/// a file, and a folder that holds a protected file can be moved away with it.
+const NOT_WRITTEN: &str = ".git";
+
+/// Folders that are not moved or written as a whole, because of what may lie in them.
+const NOT_MOVED: [&str; 5] = [".cursor", ".vscode", ".claude", ".codex", ".gemini"];
+
+/// Names below `/proc/PID` that lead wherever that process is: nobody can say where from here.
+const PROCESS_LINKS: [&str; 6] = ["cwd", "root", "fd", "task", "map_files", "exe"];
+
+/// Most links that are followed, as systems have it.
+const MAX_LINKS: usize = 40;
+
 /// How an argument reaches Lodestar.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Reach {
@@ -50,6 +63,35 @@ pub struct Reach {
     pub text: String,
     /// What it leads to.
     pub to: String,
+}
+
+impl std::fmt::Display for Reach {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(
+            f,
+            "the argument `{}` leads to `{}`, which no tool may reach",
+            Excerpt::of(&self.argument),
+            Excerpt::of(&self.to)
+        )
+    }
+}
+
+/// What a tool does with places.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Use {
+    Reads,
+    Writes,
+}
+
+impl Use {
+    /// By its contract; where in doubt, it writes.
+    fn of(contract: &Contract) -> Self {
+        let writes = contract.required_level >= Rung::L2
+            || contract.sandbox != Sandbox::Read
+            || contract.permissions.contains(&Permission::WriteFiles)
+            || contract.permissions.contains(&Permission::RunPrograms);
+        if writes { Self::Writes } else { Self::Reads }
+    }
 }
 
 /// What is protected.
@@ -91,32 +133,40 @@ impl Protected {
         }
     }
 
-    /// Whether an action reaches Lodestar, by its arguments.
+    /// Whether an action reaches Lodestar, by its arguments; relative paths start from `base`.
     pub fn reached_by(
         &self,
         arguments: &Map<String, Value>,
         roles: &BTreeMap<String, ArgumentRole>,
         contract: &Contract,
+        base: &Path,
     ) -> Option<Reach> {
         let runs_commands = contract.sandbox == Sandbox::ControlledShell
             || contract.permissions.contains(&Permission::RunPrograms);
-        let bases = self.bases(arguments, roles);
+        let look = Look {
+            protected: self,
+            bases: self.bases(arguments, roles, base),
+            usage: Use::of(contract),
+        };
         arguments.iter().find_map(|(name, value)| {
             let role = role(name, roles);
             if role == Some(ArgumentRole::Payload) {
                 return None;
             }
             let as_command = role == Some(ArgumentRole::Argv) || (runs_commands && role.is_none());
-            texts_and_names(value).into_iter().find_map(|text| {
+            let mut texts = texts_and_names(value);
+            if role.is_none() {
+                texts.push(name);
+            }
+            texts.into_iter().find_map(|text| {
                 let to = if as_command {
-                    spelling::words(text)
-                        .into_iter()
-                        .find_map(|word| self.leads_to(&word, &bases))
-                } else if role.is_none() && text.contains(char::is_whitespace) {
+                    let words = spelling::words(text);
+                    words.iter().find_map(|word| look.leads_to(word))
+                } else if role.is_none() && text.trim().contains(char::is_whitespace) {
                     // Nobody said what it is. Words that are also a path that is there are one.
-                    self.leads_to_what_is_there(text, &bases)
+                    look.leads_to_what_is_there(text)
                 } else {
-                    self.leads_to(text, &bases)
+                    look.leads_to(text)
                 };
                 to.map(|to| Reach {
                     argument: name.clone(),
@@ -127,100 +177,142 @@ impl Protected {
         })
     }
 
-    /// Folders that a relative path may start from: the root, and any folder that is itself an
-    /// argument.
+    /// Folders that a relative path may start from: where the tool starts, the project's root, and any
+    /// folder that is itself an argument.
     fn bases(
         &self,
         arguments: &Map<String, Value>,
         roles: &BTreeMap<String, ArgumentRole>,
+        base: &Path,
     ) -> Vec<PathBuf> {
-        let mut bases = vec![self.root.clone()];
+        let mut bases = vec![lexical(&self.root, base)];
+        if !bases.contains(&self.root) {
+            bases.push(self.root.clone());
+        }
+        let starts = bases.clone();
         let folders = arguments
             .iter()
             .filter(|(name, _)| role(name, roles) == Some(ArgumentRole::Path))
             .flat_map(|(_, value)| texts(value))
-            .filter(|text| !text.contains('\0') && text.len() <= MAX_PATH)
-            .map(|text| lexical(&self.root, Path::new(text)))
-            .filter(|path| *path != self.root && path.is_dir());
-        bases.extend(folders);
+            .filter(|text| !text.contains('\0') && text.len() <= MAX_PATH_LEN)
+            .flat_map(|text| starts.iter().map(move |start| walk(start, Path::new(text))))
+            .filter(|path| path.is_dir());
+        for folder in folders {
+            if !bases.contains(&folder) {
+                bases.push(folder);
+            }
+        }
         bases
     }
 
-    /// What protected place a text leads to, in any of its spellings.
-    fn leads_to(&self, text: &str, bases: &[PathBuf]) -> Option<PathBuf> {
-        if text.is_empty() || text.len() > MAX_PATH {
-            return None;
-        }
-        spelling::of(text, self.home.as_deref())
-            .into_iter()
-            .find_map(|spelt| {
-                bases
-                    .iter()
-                    .find_map(|base| self.place(&lexical(base, Path::new(spelt.as_ref()))))
-            })
-    }
-
-    /// The same, for a text that is a path only if something is there.
-    fn leads_to_what_is_there(&self, text: &str, bases: &[PathBuf]) -> Option<PathBuf> {
-        if text.len() > MAX_PATH || text.contains('\0') {
-            return None;
-        }
-        let there = bases
-            .iter()
-            .map(|base| base.join(text))
-            .any(|path| path.symlink_metadata().is_ok());
-        there.then(|| self.leads_to(text, bases)).flatten()
-    }
-
-    /// The protected place that an absolute path without `..` lies in.
-    fn place(&self, path: &Path) -> Option<PathBuf> {
-        if let Some(found) = self.place_by_text(path) {
-            return Some(found);
-        }
-        let real = really(path);
-        if real != path
-            && let Some(found) = self.place_by_text(&real)
-        {
-            return Some(found);
-        }
-        let metadata = real.metadata().ok()?;
-        let inode = (metadata.dev(), metadata.ino());
-        let is_same = metadata.is_file() && self.inodes.contains(&inode);
-        is_same.then_some(real)
-    }
-
-    fn place_by_text(&self, path: &Path) -> Option<PathBuf> {
-        let components: Vec<String> = path
-            .components()
-            .filter_map(|component| match component {
-                Component::Normal(name) => Some(spelling::fold(&name.to_string_lossy())),
-                _ => None,
-            })
-            .collect();
-        let by_name = PROTECTED.iter().any(|names| {
+    /// The protected place that an absolute path without `..` lies in, by its names.
+    fn by_names(&self, path: &Path, usage: Use) -> bool {
+        let components = names(path);
+        let named = |names: &[&str]| {
             components.windows(names.len()).any(|window| {
-                let pairs = window.iter().zip(names.iter());
-                pairs
-                    .into_iter()
-                    .all(|(found, name)| spelling::may_name(found, name))
+                let mut pairs = window.iter().zip(names);
+                pairs.all(|(found, name)| spelling::may_name(found, name))
             })
-        });
-        if by_name {
-            return Some(path.to_owned());
+        };
+        if PROTECTED.iter().any(|run| named(run)) || leads_through_a_process(&components) {
+            return true;
         }
-        let place = self.places.iter().find(|place| {
-            let mut names = place.components().filter_map(|component| match component {
-                Component::Normal(name) => Some(spelling::fold(&name.to_string_lossy())),
-                _ => None,
-            });
+        let last = components.last();
+        let is_kept = |kept: &str| last.is_some_and(|last| spelling::may_name(last, kept));
+        if usage == Use::Writes && (named(&[NOT_WRITTEN]) || NOT_MOVED.into_iter().any(is_kept)) {
+            return true;
+        }
+        self.places.iter().any(|place| {
             let mut found = components.iter();
-            names.all(|name| {
+            let mut place = names(place).into_iter();
+            place.all(|name| {
                 found
                     .next()
                     .is_some_and(|found| spelling::may_name(found, &name))
             })
-        });
-        place.cloned()
+        })
+    }
+
+    fn by_inode(&self, path: &Path) -> bool {
+        let Ok(metadata) = path.metadata() else {
+            return false;
+        };
+        metadata.is_file() && self.inodes.contains(&(metadata.dev(), metadata.ino()))
+    }
+}
+
+/// One look at the arguments of one action.
+struct Look<'a> {
+    protected: &'a Protected,
+    bases: Vec<PathBuf>,
+    usage: Use,
+}
+
+impl Look<'_> {
+    /// What protected place a text leads to, in any of its spellings.
+    fn leads_to(&self, text: &str) -> Option<PathBuf> {
+        if text.is_empty() {
+            return None;
+        }
+        // Programs that take detours out of a path first can open one that is too long as written.
+        let short;
+        let text = if text.len() > MAX_PATH_LEN {
+            short = lexical(&self.protected.root, Path::new(text));
+            if short.as_os_str().len() > MAX_PATH_LEN {
+                return None;
+            }
+            short.to_str()?
+        } else {
+            text
+        };
+        spelling::of(text, self.protected.home.as_deref())
+            .into_iter()
+            .find_map(|spelt| {
+                let path = Path::new(spelt.as_ref());
+                self.bases.iter().find_map(|base| self.place(base, path))
+            })
+    }
+
+    /// The same, for a text that is a path only if something is there.
+    fn leads_to_what_is_there(&self, text: &str) -> Option<PathBuf> {
+        if text.len() > MAX_PATH_LEN || text.contains('\0') {
+            return None;
+        }
+        let mut paths = self.bases.iter().map(|base| base.join(text));
+        let there = paths.any(|path| path.symlink_metadata().is_ok());
+        there.then(|| self.leads_to(text)).flatten()
+    }
+
+    /// The protected place that a path leads to, in both readings: `..` taken out of the text, and `..`
+    /// from where links led.
+    fn place(&self, base: &Path, path: &Path) -> Option<PathBuf> {
+        let by_text = lexical(base, path);
+        if self.protected.by_names(&by_text, self.usage) {
+            return Some(by_text);
+        }
+        let by_links = walk(base, path);
+        let found =
+            self.protected.by_names(&by_links, self.usage) || self.protected.by_inode(&by_links);
+        found.then_some(by_links)
+    }
+}
+
+/// The names of a path, folded.
+fn names(path: &Path) -> Vec<String> {
+    path.components()
+        .filter_map(|component| match component {
+            Component::Normal(name) => Some(spelling::fold(&name.to_string_lossy())),
+            _ => None,
+        })
+        .collect()
+}
+
+/// `/proc/self/cwd`, `/dev/fd`, `/dev/stdin`: places that are another's for every process.
+fn leads_through_a_process(names: &[String]) -> bool {
+    match names.iter().map(String::as_str).collect::<Vec<_>>()[..] {
+        ["proc", _, link, ..] => PROCESS_LINKS.contains(&link),
+        ["dev", "fd" | "stdin" | "stdout" | "stderr", ..] => true,
+        _ => false,
     }
 }
 
@@ -239,29 +331,30 @@ fn lexical(base: &Path, path: &Path) -> PathBuf {
     found
 }
 
-/// Where a path really leads: links followed as far as it exists, the rest as written.
-fn really(path: &Path) -> PathBuf {
-    let mut rest = Vec::new();
-    let mut there = path;
-    loop {
-        // A link that leads nowhere yet is followed by hand: what is written to it lands there.
-        if let Ok(target) = there.read_link() {
-            let base = there.parent().unwrap_or(Path::new("/"));
-            let next = lexical(&really(base), &target);
-            if next != there {
-                let found = next.canonicalize().unwrap_or(next);
-                return rest.iter().rev().fold(found, |path, name| path.join(name));
+/// Where a path really leads: component by component as the system does it, links followed before the
+/// next `..`, as far as it exists; the rest as written.
+fn walk(base: &Path, path: &Path) -> PathBuf {
+    let mut found = PathBuf::from("/");
+    let whole = base.join(path);
+    let mut steps: Vec<OsString> = whole.iter().rev().map(OsStr::to_owned).collect();
+    let mut links = 0;
+    while let Some(step) = steps.pop() {
+        if step == "/" {
+            found = PathBuf::from("/");
+        } else if step == ".." {
+            found.pop();
+        } else if step != "." {
+            found.push(&step);
+            if let Ok(target) = found.read_link()
+                && links < MAX_LINKS
+            {
+                links += 1;
+                found.pop();
+                steps.extend(target.iter().rev().map(OsStr::to_owned));
             }
         }
-        if let Ok(real) = there.canonicalize() {
-            return rest.iter().rev().fold(real, |path, name| path.join(name));
-        }
-        let (Some(parent), Some(name)) = (there.parent(), there.file_name()) else {
-            return path.to_owned();
-        };
-        rest.push(name.to_owned());
-        there = parent;
     }
+    found
 }
 
 #[cfg(test)]

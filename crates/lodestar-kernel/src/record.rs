@@ -155,6 +155,11 @@ pub enum Rejection {
         /// What moved.
         moved: Vec<Moved>,
     },
+    /// It has come to reach Lodestar itself.
+    ReachesLodestar {
+        /// How.
+        reach: Reach,
+    },
     /// The arguments are not ones that can be hashed, shown and approved.
     InvalidArguments {
         /// In words.
@@ -177,12 +182,13 @@ pub enum Rejection {
 
 impl Rejection {
     /// Every kind there is.
-    pub const KINDS: [&'static str; 11] = [
+    pub const KINDS: [&'static str; 12] = [
         "policy_denied",
         "approval_required",
         "approval_denied",
         "approval_timeout",
         "precondition_failed",
+        "reaches_lodestar",
         "invalid_arguments",
         "tool_not_advertised",
         "halted",
@@ -199,6 +205,7 @@ impl Rejection {
             Self::ApprovalDenied { .. } => "approval_denied",
             Self::ApprovalTimeout { .. } => "approval_timeout",
             Self::PreconditionFailed { .. } => "precondition_failed",
+            Self::ReachesLodestar { .. } => "reaches_lodestar",
             Self::InvalidArguments { .. } => "invalid_arguments",
             Self::ToolNotAdvertised => "tool_not_advertised",
             Self::Halted => "halted",
@@ -231,6 +238,7 @@ impl fmt::Display for Rejection {
                 }
                 Ok(())
             }
+            Self::ReachesLodestar { reach } => write!(f, "{reach}"),
             Self::ToolNotAdvertised => f.write_str("there is no such tool in this session"),
             Self::Halted => f.write_str("the session is halted: nothing further runs in it"),
             Self::Stopped => f.write_str("the caller stopped it before it ran"),

@@ -2,11 +2,13 @@
 
 use std::collections::BTreeMap;
 use std::fmt;
+use std::path::Path;
 use std::sync::Arc;
 
 use lodestar_core::canonical::CanonicalError;
 use lodestar_core::contract::{ArgumentRole, Contract};
 use lodestar_core::digest::Digest;
+use lodestar_core::fingerprint::NormalPath;
 use lodestar_core::name::{Excerpt, ToolName};
 use lodestar_core::scope::Scope;
 use lodestar_policy::ToolShape;
@@ -36,6 +38,9 @@ pub struct ToolRecord {
     pub shape: ToolShape,
     /// Its definition, by digest.
     pub definition: Digest,
+    /// The folder that its relative paths start from, where it is not the project's root.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub root: Option<NormalPath>,
     /// Its contract, floors applied.
     pub contract: Contract,
     /// Who settled it.
@@ -65,6 +70,11 @@ impl Entry {
     /// What the tool says of itself.
     pub fn definition(&self) -> &Definition {
         self.tool.definition()
+    }
+
+    /// The folder that its relative paths start from, where it is not the project's root.
+    pub fn root(&self) -> Option<&Path> {
+        self.tool.root()
     }
 
     pub(crate) fn tool(&self) -> &dyn Tool {
@@ -191,6 +201,9 @@ impl Registry {
                 roles,
             },
             definition: digest,
+            root: tool
+                .root()
+                .and_then(|root| NormalPath::new(root.to_str()?).ok()),
             contract,
             graded_by,
         };

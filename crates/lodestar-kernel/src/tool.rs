@@ -16,6 +16,7 @@
 use std::collections::BTreeMap;
 use std::fmt;
 use std::future::Future;
+use std::path::Path;
 use std::pin::Pin;
 use std::time::{Duration, Instant};
 
@@ -221,6 +222,12 @@ pub type Calling<'a> = Pin<Box<dyn Future<Output = Result<Output, ToolError>> + 
 pub trait Tool: Send + Sync {
     /// What it is. Always the same answer: a change of it is a change of the tool.
     fn definition(&self) -> &Definition;
+
+    /// The folder that its relative paths start from, where it is not the project's root. What the
+    /// kernel measures and protects, it measures and protects from there.
+    fn root(&self) -> Option<&Path> {
+        None
+    }
 
     /// Does it. Dropping the future must stop whatever it started.
     fn call<'a>(&'a self, call: Call<'a>) -> Calling<'a>;

@@ -211,7 +211,7 @@ fn open(
         Some(policy) => Some(gate_of_other(&opening, policy, session)?),
         None => None,
     };
-    Ok(Some(Actions::new(opening, gate, other)))
+    Ok(Some(Actions::new(session.clone(), opening, gate, other)))
 }
 
 fn gate(opening: &Opening, policy: Policy) -> Result<Gate, String> {

@@ -68,15 +68,21 @@ pub fn texts_and_names(value: &Value) -> Vec<&str> {
     found
 }
 
-/// The paths among the arguments, in normal form and in the order of the arguments.
+/// The paths among the arguments, in normal form and in the order of the arguments; those below the
+/// tool's root start from it.
 pub fn paths(
     arguments: &Map<String, Value>,
     roles: &BTreeMap<String, ArgumentRole>,
+    root: Option<&NormalPath>,
 ) -> Result<Vec<NormalPath>, PathError> {
+    let from_root = |path: NormalPath| match root {
+        Some(root) => path.below(root),
+        None => path,
+    };
     arguments
         .iter()
         .filter(|(name, _)| role(name, roles) == Some(ArgumentRole::Path))
         .flat_map(|(_, value)| texts(value))
-        .map(NormalPath::new)
+        .map(|text| NormalPath::new(text).map(from_root))
         .collect()
 }

@@ -11,6 +11,9 @@ use thiserror::Error;
 
 use crate::name::{Excerpt, deserialize_str};
 
+/// Longest path in bytes: what systems call `PATH_MAX`.
+pub const MAX_PATH_LEN: usize = 4096;
+
 /// A path in normal form: no `.`, no `..`, no empty component, no slash at the end.
 ///
 /// Relative (`a/b`, or `.` for the root it starts from) or absolute (`/a/b`, or `/`).
@@ -23,6 +26,14 @@ pub enum PathError {
     /// The text has no characters.
     #[error("the path is empty")]
     Empty,
+    /// No system opens a longer one.
+    #[error("the path `{shown}` is {length} bytes long; at most {MAX_PATH_LEN} are taken")]
+    TooLong {
+        /// The path, inert.
+        shown: Excerpt,
+        /// Its length in bytes.
+        length: usize,
+    },
     /// `..` would leave the root.
     #[error("the path `{shown}` climbs out of its root")]
     ClimbsOut {
@@ -42,6 +53,12 @@ impl NormalPath {
     pub fn new(text: &str) -> Result<Self, PathError> {
         if text.is_empty() {
             return Err(PathError::Empty);
+        }
+        if text.len() > MAX_PATH_LEN {
+            return Err(PathError::TooLong {
+                shown: Excerpt::of(text),
+                length: text.len(),
+            });
         }
         if text.contains('\0') {
             return Err(PathError::Nul {
@@ -66,6 +83,21 @@ impl NormalPath {
             (false, true) => ".".to_owned(),
             (false, false) => path,
         }))
+    }
+
+    /// The path below a root, if it lies there: one place has one spelling, absolute or not.
+    #[must_use]
+    pub fn below(self, root: &Self) -> Self {
+        let inside = self.0.strip_prefix(&root.0);
+        match inside {
+            Some("") => Self(".".to_owned()),
+            Some(rest) if root.0 == "/" && self.0.starts_with('/') => Self(rest.to_owned()),
+            Some(rest) => match rest.strip_prefix('/') {
+                Some(rest) => Self(rest.to_owned()),
+                None => self,
+            },
+            None => self,
+        }
     }
 
     /// The normal form.
@@ -120,6 +152,24 @@ mod tests {
         ] {
             assert_eq!(NormalPath::new(text).unwrap().as_str(), normal, "{text}");
         }
+    }
+
+    #[test]
+    fn a_place_below_a_root_has_one_spelling() {
+        let root = NormalPath::new("/work/project").unwrap();
+        for (text, expected) in [
+            ("/work/project/a.md", "a.md"),
+            ("/work/project", "."),
+            ("/work/projects/a.md", "/work/projects/a.md"),
+            ("a.md", "a.md"),
+            ("/etc/passwd", "/etc/passwd"),
+        ] {
+            let below = NormalPath::new(text).unwrap().below(&root);
+            assert_eq!(below.as_str(), expected, "{text}");
+        }
+        let top = NormalPath::new("/").unwrap();
+        assert_eq!(NormalPath::new("/a").unwrap().below(&top).as_str(), "a");
+        assert!(NormalPath::new(&"./".repeat(3000)).is_err());
     }
 
     #[test]

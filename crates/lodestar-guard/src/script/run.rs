@@ -116,6 +116,7 @@ impl StepRun {
                 | Rejection::ApprovalDenied { .. }
                 | Rejection::ApprovalTimeout { .. } => Some(Verdict::Hold),
                 Rejection::PreconditionFailed { .. }
+                | Rejection::ReachesLodestar { .. }
                 | Rejection::InvalidArguments { .. }
                 | Rejection::ToolNotAdvertised
                 | Rejection::Halted

@@ -7,15 +7,14 @@ use lodestar_core::chain::{Observation, ObservationTrust};
 use lodestar_core::event::EventType;
 use lodestar_core::id::{DecisionId, InvocationId, ObservationId};
 use lodestar_core::ladder::Severity;
-use lodestar_core::name::{Excerpt, LabelError, ToolName};
+use lodestar_core::name::{LabelError, ToolName};
 use lodestar_core::provenance::{ArgumentProvenance, Label};
-use lodestar_kernel::measure::Measured;
 use lodestar_kernel::record::Rejection;
 use lodestar_kernel::registry::{Entry, GradedBy};
 use lodestar_kernel::step::Step;
 use lodestar_kernel::stop::Stop;
 use lodestar_kernel::tool::Output;
-use lodestar_kernel::{ClearError, Draft, Limits, ProposeError, Proposed, Ran};
+use lodestar_kernel::{ClearError, Draft, HeldWorld, Limits, ProposeError, Proposed, Ran};
 use lodestar_policy::{Denied, Dependency, Permit, Ruling, Signal, explain};
 use serde_json::{Map, Value};
 
@@ -122,7 +121,7 @@ impl Session {
             stop: options.stop,
         };
         match ruling {
-            Ruling::Allowed(permit) => self.go(proposed, permit, &[], &limits).await,
+            Ruling::Allowed(permit) => self.go(proposed, permit, None, &limits).await,
             Ruling::Denied(denied) => self.denied(&proposed, &denied),
             Ruling::Held(held) => {
                 Counted::add(&inner.counts.held);
@@ -136,7 +135,7 @@ impl Session {
         &self,
         proposed: Proposed,
         permit: Permit,
-        held: &[Measured],
+        held: Option<&HeldWorld>,
         limits: &Limits,
     ) -> Result<Reply, GuardError> {
         let kernel = &self.inner.kernel;
@@ -172,11 +171,7 @@ impl Session {
     fn denied(&self, proposed: &Proposed, denied: &Denied) -> Result<Reply, GuardError> {
         let action = &proposed.proposal().action;
         let reason = match &proposed.proposal().reaches {
-            Some(reach) => format!(
-                "the argument `{}` leads to `{}`, which no tool may reach",
-                reach.argument,
-                Excerpt::of(&reach.to)
-            ),
+            Some(reach) => reach.to_string(),
             None => explain(denied.judgement()),
         };
         let why = Rejection::PolicyDenied { reason };

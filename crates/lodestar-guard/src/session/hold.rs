@@ -7,9 +7,8 @@ use std::sync::Arc;
 use lodestar_core::id::RequestId;
 use lodestar_core::statement::Envelope;
 use lodestar_core::time::Timestamp;
-use lodestar_kernel::measure::Measured;
 use lodestar_kernel::record::Rejection;
-use lodestar_kernel::{Limits, Proposed};
+use lodestar_kernel::{HeldWorld, Limits, Proposed};
 use lodestar_log::{AppendError, Barrier};
 use lodestar_policy::{ApprovalRequest, Card, Heard, Held, Pending, Permit, explain};
 use serde_json::Value;
@@ -57,13 +56,11 @@ impl Session {
     ) -> Result<Reply, GuardError> {
         let kernel = Arc::clone(&self.inner.kernel);
         let measuring = tokio::task::spawn_blocking(move || {
-            let measured = kernel.measure_for_hold(&proposed);
-            let going_out = kernel.going_out(&proposed);
-            (proposed, measured, going_out)
+            let world = kernel.look_round(&proposed);
+            (proposed, world)
         });
-        let measured = measuring.await.map_err(|_| GuardError::Panicked)?;
-        let (proposed, measured, going_out) = measured;
-        let request = self.request(&proposed, &held, &measured, going_out)?;
+        let (proposed, world) = measuring.await.map_err(|_| GuardError::Panicked)?;
+        let request = self.request(&proposed, &held, &world)?;
         let (log, actor) = (&self.inner.log, &self.inner.actor);
         let mut pending = Pending::open(held, request, log, actor)?;
         // Nobody is asked about a request that a crash could take back.
@@ -87,7 +84,7 @@ impl Session {
             }
         };
         let why = match answered {
-            Answered::Yes(permit) => return self.go(proposed, permit, &measured, limits).await,
+            Answered::Yes(permit) => return self.go(proposed, permit, Some(&world), limits).await,
             Answered::No { reason } => Rejection::ApprovalDenied { request, reason },
             Answered::Waits => Rejection::ApprovalRequired { request },
             Answered::Late => Rejection::ApprovalTimeout { request },
@@ -125,18 +122,17 @@ impl Session {
         &self,
         proposed: &Proposed,
         held: &Held,
-        measured: &[Measured],
-        going_out: Vec<String>,
+        world: &HeldWorld,
     ) -> Result<ApprovalRequest, GuardError> {
         let (id, now) = self.inner.kernel.stamp(RequestId::from_parts);
         let proposal = proposed.proposal();
-        let all = proposal.preconditions.iter().chain(measured);
+        let all = proposal.preconditions.iter().chain(&world.measured);
         let measured: Result<Vec<Value>, _> = all.map(serde_json::to_value).collect();
         let card = Card {
             action: proposal.action.clone(),
             provenance: proposal.provenance.clone(),
             measured: measured.map_err(GuardError::Card)?,
-            going_out,
+            going_out: world.going_out.clone(),
             why: explain(held.judgement()),
         };
         let judgement = held.judgement();

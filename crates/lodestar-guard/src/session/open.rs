@@ -7,6 +7,7 @@ use std::sync::{Arc, Mutex, OnceLock};
 use std::time::Duration;
 
 use lodestar_core::digest::sha256;
+use lodestar_core::fingerprint::NormalPath;
 use lodestar_core::ladder::Rung;
 use lodestar_core::name::Excerpt;
 use lodestar_core::provenance::GivenSource;
@@ -256,6 +257,10 @@ impl Setup {
             approvers: config.approvals.authorized_keys.clone(),
             approvals_default: config.approvals.default.requirement(),
             arbiters: config.sentinels.clone(),
+            root: config
+                .root()
+                .to_str()
+                .and_then(|root| NormalPath::new(root).ok()),
             scope: scope.clone(),
             sensitivity: config.default_sensitivity,
             known_values: known.as_ref().map(|(text, _)| sha256(text.as_bytes())),

@@ -62,7 +62,9 @@ fn joined(content: &[ContentBlock]) -> String {
 /// What an agent may sensibly do about a refusal.
 fn advice(why: &Rejection) -> &'static str {
     match why {
-        Rejection::PolicyDenied { .. } => "Do not repeat it; find another way or tell the user.",
+        Rejection::PolicyDenied { .. } | Rejection::ReachesLodestar { .. } => {
+            "Do not repeat it; find another way or tell the user."
+        }
         Rejection::ApprovalRequired { .. } | Rejection::ApprovalTimeout { .. } => {
             "A human decides; go on with other work, and tell the user what waits."
         }

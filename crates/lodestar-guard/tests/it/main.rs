@@ -11,7 +11,7 @@ mod governed;
 mod holds;
 mod rebuild;
 mod replay;
-mod steps;
 mod script;
+mod steps;
 mod tamper;
 mod world;

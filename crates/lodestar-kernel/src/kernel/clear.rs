@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use lodestar_core::contract::CheckKind;
 use lodestar_core::event::EventType;
 use lodestar_core::id::ClearanceId;
 use lodestar_core::ladder::Rung;
@@ -10,6 +11,7 @@ use lodestar_log::{AppendError, Barrier};
 use lodestar_policy::Permit;
 use thiserror::Error;
 
+use super::hold::{HeldWorld, going_out};
 use super::unended::Unended;
 use super::{Kernel, Proposed};
 use crate::measure::{Found, Measured, Moved, Subject, World};
@@ -70,7 +72,7 @@ impl Kernel {
         &self,
         proposed: Proposed,
         permit: Permit,
-        held: &[Measured],
+        held: Option<&HeldWorld>,
         stop: &Stop,
     ) -> Result<Clearance, ClearError> {
         let action = &proposed.proposal.action;
@@ -87,6 +89,9 @@ impl Kernel {
             Err(ClearError::Rejected(why))
         };
         let measured = self.measure_again(&proposed, held).await;
+        if let Some(why) = self.reaches_now(&proposed) {
+            return refuse(why);
+        }
         self.steps.made(Step::MeasuredAgain);
         let measured = match measured {
             Ok(measured) => measured,
@@ -137,34 +142,41 @@ impl Kernel {
     async fn measure_again(
         &self,
         proposed: &Proposed,
-        held: &[Measured],
+        held: Option<&HeldWorld>,
     ) -> Result<Vec<Found>, Vec<Moved>> {
         let again: Vec<Measured> = proposed
             .proposal
             .preconditions
             .iter()
-            .chain(held)
+            .chain(held.iter().flat_map(|held| &held.measured))
             .filter(|measured| measured.precondition.must_revalidate_at_execution)
             .cloned()
             .collect();
-        if again.is_empty() {
+        if again.is_empty() && held.is_none() {
             return Ok(Vec::new());
         }
         let world = self.world.clone();
-        let first = again[0].precondition.check.kind();
-        let arguments = proposed.proposal.action.arguments.clone();
+        let action = proposed.proposal.action.clone();
+        let shown = held.map(|held| held.going_out.clone());
         let entry = Arc::clone(&proposed.entry);
         let looking = tokio::task::spawn_blocking(move || {
             let subject = Subject {
-                arguments: &arguments,
+                arguments: &action.arguments,
                 definition: entry.definition(),
                 pinned: entry.record().definition,
+                root: entry.root(),
             };
-            look_again(&world, &again, subject)
+            let found = look_again(&world, &again, subject)?;
+            let roles = &entry.record().shape.roles;
+            let now = going_out(&action, roles, world.root_of(subject));
+            match shown {
+                Some(shown) if shown != now => Err(vec![other_goods(&shown, &now)]),
+                _ => Ok(found),
+            }
         });
         looking.await.unwrap_or_else(|_| {
             Err(vec![Moved {
-                check: first,
+                check: CheckKind::ToolDefinition,
                 of: None,
                 expected: None,
                 found: Found::Unmeasurable {
@@ -172,6 +184,18 @@ impl Kernel {
                 },
             }])
         })
+    }
+
+    /// Links may have been laid since the action was judged.
+    fn reaches_now(&self, proposed: &Proposed) -> Option<Rejection> {
+        let action = &proposed.proposal.action;
+        let roles = &proposed.entry.record().shape.roles;
+        let base = proposed.entry.root().unwrap_or(self.world.root());
+        let contract = &action.contract;
+        let reach = self
+            .protected
+            .reached_by(&action.arguments, roles, contract, base)?;
+        Some(Rejection::ReachesLodestar { reach })
     }
 
     fn notify(&self, proposal: &Proposal, cleared: u64) -> Result<(), AppendError> {
@@ -185,6 +209,19 @@ impl Kernel {
         let kind = EventType::ACTION_NOTIFIED;
         self.log.append(kind, self.actor(), &[cleared], &notified)?;
         Ok(())
+    }
+}
+
+/// What would go out is not what was shown.
+fn other_goods(shown: &[String], now: &[String]) -> Moved {
+    let text = |lines: &[String]| Found::Text {
+        is: lines.join("\n"),
+    };
+    Moved {
+        check: CheckKind::GitHead,
+        of: Some("what would go out".to_owned()),
+        expected: Some(text(shown)),
+        found: text(now),
     }
 }
 

@@ -109,6 +109,13 @@ impl Kernel {
         deadline: Instant,
         limits: &Limits,
     ) -> Result<Output, ToolError> {
+        // Whatever was thrown before this moment keeps the tool from starting at all.
+        if limits.stop.is_stopped() || self.halt.is_halted() {
+            return Err(ToolError::stopped(Effect::None));
+        }
+        if Instant::now() >= deadline {
+            return Err(ToolError::deadline(Effect::None));
+        }
         // The tool's own switch: thrown by the caller's, by a halt, and when the time is over.
         let stop = Stop::new();
         let call = Call::new(arguments, &stop, deadline);

@@ -1,5 +1,9 @@
 //! What is measured and shown of a held action, beside what its contract asks for.
 
+use std::collections::BTreeMap;
+use std::path::Path;
+
+use lodestar_core::chain::Action;
 use lodestar_core::contract::{ArgumentRole, Check, Operand, Permission, Precondition};
 use lodestar_core::name::Excerpt;
 use serde_json::Value;
@@ -15,17 +19,34 @@ const REMOTE: &str = "origin";
 /// Most lines of each sort on a card: more is not read, and how many are left out is said.
 const MAX_LINES: usize = 20;
 
+/// The world as it was when an action was held: what its card says.
+#[derive(Debug, Clone)]
+pub struct HeldWorld {
+    /// What was measured.
+    pub measured: Vec<Measured>,
+    /// What would have gone out.
+    pub going_out: Vec<String>,
+}
+
 impl Kernel {
+    /// The world as it is now, for a card; and to be the same when the action runs.
+    pub fn look_round(&self, proposed: &Proposed) -> HeldWorld {
+        HeldWorld {
+            measured: self.measure_for_hold(proposed),
+            going_out: self.going_out(proposed),
+        }
+    }
+
     /// What is measured of a held action beside what its contract asks for: where the repository
     /// stands and points, what is in each file it names, and whether tool and policy are still those.
-    pub fn measure_for_hold(&self, proposed: &Proposed) -> Vec<Measured> {
+    pub(super) fn measure_for_hold(&self, proposed: &Proposed) -> Vec<Measured> {
         let subject = proposed.subject();
         let twice = |check| Precondition {
             check,
             must_revalidate_at_execution: true,
         };
         let mut checks = Vec::new();
-        if self.world.is_repository() {
+        if is_repository(self.world.root_of(subject)) {
             let remote = Operand::Literal(REMOTE.to_owned());
             let repository = [
                 Check::GitHead,
@@ -49,53 +70,74 @@ impl Kernel {
     }
 
     /// What would go out, line by line: to whom, and for a push which commits and files.
-    pub fn going_out(&self, proposed: &Proposed) -> Vec<String> {
-        let action = &proposed.proposal.action;
-        let roles = &proposed.entry.record().shape.roles;
-        let mut lines: Vec<String> = action
-            .arguments
-            .iter()
-            .filter(|(name, _)| {
-                let role = role(name, roles);
-                matches!(
-                    role,
-                    Some(ArgumentRole::Destination | ArgumentRole::Identity)
-                )
-            })
-            .flat_map(|(name, value)| texts(value).into_iter().map(move |text| (name, text)))
-            .map(|(name, text)| format!("{name}: {}", Excerpt::of(text)))
-            .collect();
-        let is_push = action.contract.permissions.contains(&Permission::Push);
-        if is_push && self.world.is_repository() {
-            let branch = action.arguments.get("branch").and_then(Value::as_str);
-            match self.outgoing(branch) {
-                Ok((base, outgoing)) => {
-                    lines.push(format!("compared with {base}"));
-                    lines.extend(told(&outgoing));
-                }
-                Err(problem) => lines.push(format!("what would go out is not known: {problem}")),
-            }
-        }
-        lines
+    fn going_out(&self, proposed: &Proposed) -> Vec<String> {
+        let root = self.world.root_of(proposed.subject());
+        going_out(
+            &proposed.proposal.action,
+            &proposed.entry.record().shape.roles,
+            root,
+        )
     }
+}
 
-    /// What the remote does not have yet, as far as this repository knows.
-    fn outgoing(&self, branch: Option<&str>) -> Result<(String, Outgoing), GitError> {
-        let repository = Repository::open(self.world.root())?;
-        let to = branch.map_or("HEAD".to_owned(), |branch| format!("refs/heads/{branch}"));
-        let known = branch.into_iter().chain(["main", "master"]);
-        for branch in known {
-            let from = format!("refs/remotes/{REMOTE}/{branch}");
-            if let Ok(outgoing) = repository.outgoing(Some(&from), &to) {
+/// What would go out, line by line.
+pub(super) fn going_out(
+    action: &Action,
+    roles: &BTreeMap<String, ArgumentRole>,
+    root: &Path,
+) -> Vec<String> {
+    let mut lines: Vec<String> = action
+        .arguments
+        .iter()
+        .filter(|(name, _)| {
+            let role = role(name, roles);
+            matches!(
+                role,
+                Some(ArgumentRole::Destination | ArgumentRole::Identity)
+            )
+        })
+        .flat_map(|(name, value)| texts(value).into_iter().map(move |text| (name, text)))
+        .map(|(name, text)| format!("{name}: {}", Excerpt::of(text)))
+        .collect();
+    let is_push = action.contract.permissions.contains(&Permission::Push);
+    if is_push && is_repository(root) {
+        let branch = action.arguments.get("branch").and_then(Value::as_str);
+        match outgoing(root, branch) {
+            Ok((base, outgoing)) => {
+                lines.push(format!("base: {base}"));
+                lines.extend(told(&outgoing));
+            }
+            Err(problem) => lines.push(format!("what would go out is not known: {problem}")),
+        }
+    }
+    lines
+}
+
+fn is_repository(root: &Path) -> bool {
+    root.join(".git").exists()
+}
+
+/// What the remote does not have yet, as far as the repository knows: which commit goes out is certain,
+/// what the remote has is only what was last fetched, or what somebody wrote there.
+fn outgoing(root: &Path, branch: Option<&str>) -> Result<(String, Outgoing), GitError> {
+    let repository = Repository::open(root)?;
+    let to = branch.map_or("HEAD".to_owned(), |branch| format!("refs/heads/{branch}"));
+    let known = branch.into_iter().chain(["main", "master"]);
+    for branch in known {
+        let from = format!("refs/remotes/{REMOTE}/{branch}");
+        if let Ok(mut outgoing) = repository.outgoing(Some(&from), &to) {
+            if outgoing.commits.is_empty() {
+                // Whoever wrote that the remote has it all may be the one who wants it pushed.
+                outgoing = repository.outgoing(None, &to)?;
+                let from = format!("everything, since {from} says that nothing is new");
                 return Ok((from, outgoing));
             }
+            return Ok((format!("{from} as it stands here, not verified"), outgoing));
         }
-        let everything = repository.outgoing(None, &to)?;
-        Ok((
-            "nothing: no commit of the remote is known here".to_owned(),
-            everything,
-        ))
     }
+    let everything = repository.outgoing(None, &to)?;
+    let nothing = "everything: no commit of the remote is known here".to_owned();
+    Ok((nothing, everything))
 }
 
 fn told(outgoing: &Outgoing) -> Vec<String> {

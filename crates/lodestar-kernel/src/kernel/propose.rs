@@ -73,6 +73,7 @@ impl Proposed {
             arguments: &self.proposal.action.arguments,
             definition: self.entry.definition(),
             pinned: self.entry.record().definition,
+            root: self.entry.root(),
         }
     }
 }
@@ -121,11 +122,18 @@ impl Kernel {
         let record = entry.record();
         let invalid = |reason: String| Rejection::InvalidArguments { reason };
         let arguments = parsed_once(&draft.arguments).map_err(invalid)?;
-        let paths = arguments::paths(&arguments, &record.shape.roles)
+        let root = match &record.root {
+            Some(root) => Some(root),
+            None => self.root.as_ref(),
+        };
+        let paths = arguments::paths(&arguments, &record.shape.roles, root)
             .map_err(|problem| invalid(problem.to_string()))?;
         let mut contract = record.contract.clone();
         let roles = &record.shape.roles;
-        let reaches = self.protected.reached_by(&arguments, roles, &contract);
+        let base = entry.root().unwrap_or(self.world.root());
+        let reaches = self
+            .protected
+            .reached_by(&arguments, roles, &contract, base);
         if reaches.is_some() {
             contract.required_level = Rung::L5;
         }
@@ -149,6 +157,7 @@ impl Kernel {
             arguments: &arguments,
             definition: entry.definition(),
             pinned: record.definition,
+            root: entry.root(),
         };
         let preconditions = contract
             .preconditions

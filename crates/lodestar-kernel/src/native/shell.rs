@@ -23,6 +23,7 @@ pub use executable::ExecutableError;
 use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::OsString;
 use std::os::unix::process::ExitStatusExt;
+use std::path::Path;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -90,6 +91,10 @@ impl ShellRun {
 impl Tool for ShellRun {
     fn definition(&self) -> &Definition {
         &self.definition
+    }
+
+    fn root(&self) -> Option<&Path> {
+        Some(self.shell.root.path())
     }
 
     fn call<'a>(&'a self, call: Call<'a>) -> Calling<'a> {

@@ -9,8 +9,8 @@ use std::path::Path;
 /// How often an encoding is undone: twice encoded is a known trick, more is nobody's file name.
 const MAX_DECODING: usize = 4;
 
-/// Fewest letters by which a pattern singles a name out.
-const MIN_LETTERS: usize = 3;
+/// Most readings of one text with braces: enough for a trick, too few for a bomb.
+const MAX_BRACES: usize = 64;
 
 /// Every reading of a text as a path.
 pub(super) fn of<'a>(text: &'a str, home: Option<&Path>) -> Vec<Cow<'a, str>> {
@@ -109,8 +109,8 @@ fn is_invisible(c: char) -> bool {
 }
 
 /// Whether a folded name, in which `*`, `?` and `[…]` stand for characters as in a shell, may mean
-/// this name. A pattern that begins with a wildcard, or has hardly a letter of its own, names
-/// everything and therefore nothing: `*` and `*.json` are not ways to spell a file.
+/// this name. A pattern that begins with `*`, or has no letter of its own, names everything and
+/// therefore nothing: `*` and `*.json` are not ways to spell a file.
 pub(super) fn may_name(pattern: &str, name: &str) -> bool {
     if pattern == name {
         return true;
@@ -119,7 +119,7 @@ pub(super) fn may_name(pattern: &str, name: &str) -> bool {
         return false;
     }
     let letters = pattern.chars().filter(|c| !"*?[]".contains(*c)).count();
-    if pattern.starts_with(['*', '?']) || letters < MIN_LETTERS {
+    if pattern.starts_with('*') || letters == 0 {
         return false;
     }
     let pattern: Vec<char> = pattern.chars().collect();
@@ -204,20 +204,28 @@ fn expand_home(text: &str, home: Option<&Path>) -> Option<String> {
     (rest.is_empty() || rest.starts_with('/')).then(|| format!("{home}{rest}"))
 }
 
-/// `{a,b}`: each of them in its place; only the first group, which is where a name hides.
+/// `{a,b}`: each of them in its place, group by group.
 fn expand_braces(text: &str) -> Vec<String> {
-    let group = text.find('{').and_then(|open| {
-        let close = text[open..].find('}')? + open;
-        Some((open, close))
-    });
-    let Some((open, close)) = group else {
-        return Vec::new();
-    };
-    let (before, after) = (&text[..open], &text[close + 1..]);
-    text[open + 1..close]
-        .split(',')
-        .map(|item| format!("{before}{item}{after}"))
-        .collect()
+    let mut done = Vec::new();
+    let mut open = vec![text.to_owned()];
+    while let Some(text) = open.pop() {
+        if done.len() + open.len() >= MAX_BRACES {
+            break;
+        }
+        // The innermost group first, so that groups within groups come out too.
+        let group = text.find('}').and_then(|close| {
+            let start = text[..close].rfind('{')?;
+            Some((start, close))
+        });
+        let Some((start, close)) = group else {
+            done.push(text);
+            continue;
+        };
+        let (before, after) = (&text[..start], &text[close + 1..]);
+        let items = text[start + 1..close].split(',');
+        open.extend(items.map(|item| format!("{before}{item}{after}")));
+    }
+    done
 }
 
 fn unescape(text: &str) -> String {

@@ -31,6 +31,8 @@ fn project() -> Project {
     symlink(".lodestar", root.join("innocent")).unwrap();
     symlink("../../.lodestar/state.db", root.join("docs/deep/notes.md")).unwrap();
     symlink(".lodestar/not-there-yet", root.join("new-file")).unwrap();
+    std::fs::create_dir(root.join(".git/refs")).unwrap();
+    symlink(".git/refs", root.join("refs")).unwrap();
     symlink(&root, dir.path().join("elsewhere")).unwrap();
     std::fs::hard_link(root.join("rules.cedar"), root.join("src/table.txt")).unwrap();
     let protected = Protected::new(&root, [PathBuf::from("rules.cedar")]);
@@ -56,9 +58,12 @@ fn by_path(project: &Project, path: &str) -> Option<Reach> {
         ("path".to_owned(), ArgumentRole::Path),
         ("content".to_owned(), ArgumentRole::Payload),
     ]);
-    project
-        .protected
-        .reached_by(&arguments, &roles, &contract(Sandbox::WriteLocal))
+    project.protected.reached_by(
+        &arguments,
+        &roles,
+        &contract(Sandbox::WriteLocal),
+        &project.root,
+    )
 }
 
 fn by_argv(project: &Project, args: &[&str]) -> Option<Reach> {
@@ -66,9 +71,12 @@ fn by_argv(project: &Project, args: &[&str]) -> Option<Reach> {
         unreachable!()
     };
     let roles = BTreeMap::from([("args".to_owned(), ArgumentRole::Argv)]);
-    project
-        .protected
-        .reached_by(&arguments, &roles, &contract(Sandbox::ControlledShell))
+    project.protected.reached_by(
+        &arguments,
+        &roles,
+        &contract(Sandbox::ControlledShell),
+        &project.root,
+    )
 }
 
 fn by_command(project: &Project, command: &str) -> Option<Reach> {
@@ -79,6 +87,7 @@ fn by_command(project: &Project, command: &str) -> Option<Reach> {
         &arguments,
         &BTreeMap::new(),
         &contract(Sandbox::ControlledShell),
+        &project.root,
     )
 }
 
@@ -122,6 +131,21 @@ fn every_spelling_of_a_path_to_lodestar_is_found() {
         ".lodesta?".to_owned(),
         ".[l]odestar".to_owned(),
         "{.lodestar,src}/state.db".to_owned(),
+        "./".repeat(2100) + ".git/hooks/pre-commit",
+        "x/../".repeat(2000) + ".lodestar/evil",
+        ".git".to_owned(),
+        ".git/HEAD".to_owned(),
+        ".git/commondir".to_owned(),
+        ".git/modules/m/hooks/x".to_owned(),
+        "sub/.git".to_owned(),
+        ".claude".to_owned(),
+        "refs/../hooks/pre-push".to_owned(),
+        "/proc/self/cwd/x".to_owned(),
+        "/proc/1/root/etc".to_owned(),
+        "/dev/fd/3".to_owned(),
+        ".l*/state.db".to_owned(),
+        ".git/?ooks/x".to_owned(),
+        "{a,.git}{/hooks,b}/x".to_owned(),
         "a\n/../.lodestar/state.db".to_owned(),
         "a b/../.lodestar/state.db".to_owned(),
         ".git/config".to_owned(),
@@ -194,7 +218,6 @@ fn what_lies_elsewhere_and_what_only_mentions_is_let_through() {
         "lodestar",
         ".lodestarx",
         "x.lodestar",
-        ".git/HEAD",
         ".gitignore",
         "src/config",
         "hooks/pre-commit",
@@ -217,7 +240,9 @@ fn what_lies_elsewhere_and_what_only_mentions_is_let_through() {
         ("message".to_owned(), ArgumentRole::Payload),
     ]);
     let contract = contract(Sandbox::WriteLocal);
-    let reached = project.protected.reached_by(&arguments, &roles, &contract);
+    let reached = project
+        .protected
+        .reached_by(&arguments, &roles, &contract, &project.root);
     assert_eq!(reached, None);
     assert_eq!(by_argv(&project, &["test", "--workspace", "src"]), None);
     assert_eq!(by_command(&project, "cargo test -p x -- --nocapture"), None);
@@ -232,7 +257,9 @@ fn a_folder_among_the_arguments_is_where_others_may_start() {
     };
     let roles = BTreeMap::new();
     let contract = contract(Sandbox::WriteLocal);
-    let reached = project.protected.reached_by(&arguments, &roles, &contract);
+    let reached = project
+        .protected
+        .reached_by(&arguments, &roles, &contract, &project.root);
     assert!(reached.is_some());
 }
 
@@ -246,7 +273,7 @@ fn an_argument_without_a_role_is_a_path_or_a_mention_by_what_it_is() {
         let contract = contract(Sandbox::WriteLocal);
         project
             .protected
-            .reached_by(&arguments, &BTreeMap::new(), &contract)
+            .reached_by(&arguments, &BTreeMap::new(), &contract, &project.root)
             .is_some()
     };
     std::fs::create_dir(project.root.join("my folder")).unwrap();
@@ -274,5 +301,44 @@ fn long_and_strange_texts_cost_little_and_open_nothing() {
         by_path(&project, &text);
     }
     let deep = "../".repeat(1200) + &project.root.display().to_string()[1..] + "/.lodestar";
-    assert!(deep.len() > MAX_PATH || by_path(&project, &deep).is_some());
+    assert!(by_path(&project, &deep).is_some());
+}
+
+#[test]
+fn what_only_reads_may_look_into_git_and_no_further() {
+    let project = project();
+    let reached = |path: &str| {
+        let Value::Object(arguments) = json!({"path": path}) else {
+            unreachable!()
+        };
+        let roles = BTreeMap::from([("path".to_owned(), ArgumentRole::Path)]);
+        let contract = contract(Sandbox::Read);
+        project
+            .protected
+            .reached_by(&arguments, &roles, &contract, &project.root)
+            .is_some()
+    };
+    assert!(!reached(".git/HEAD"));
+    assert!(reached(".git/config"));
+    assert!(reached(".git/hooks/pre-push"));
+}
+
+#[test]
+fn a_tool_with_a_root_of_its_own_is_judged_from_there() {
+    let project = project();
+    let roles = BTreeMap::from([("path".to_owned(), ArgumentRole::Path)]);
+    let reached = |path: &str, base: &Path| {
+        let Value::Object(arguments) = json!({"path": path}) else {
+            unreachable!()
+        };
+        let contract = contract(Sandbox::WriteLocal);
+        project
+            .protected
+            .reached_by(&arguments, &roles, &contract, base)
+            .is_some()
+    };
+    let above = project.root.parent().unwrap().to_owned();
+    assert!(reached("work/rules.cedar", &above));
+    assert!(reached("../rules.cedar", &project.root.join("src")));
+    assert!(!reached("other/rules.txt", &above));
 }

@@ -242,7 +242,7 @@ async fn act(
     between(stage);
     match stage
         .kernel
-        .clear(proposed, permit, &[], &Stop::new())
+        .clear(proposed, permit, None, &Stop::new())
         .await
     {
         Ok(clearance) => {
@@ -465,7 +465,7 @@ async fn a_permit_of_another_action_clears_nothing() {
         }
     };
     let permit = rule(&one);
-    let refused = stage.kernel.clear(two, permit, &[], &Stop::new()).await;
+    let refused = stage.kernel.clear(two, permit, None, &Stop::new()).await;
     assert!(matches!(refused, Err(ClearError::OtherAction)));
 }
 
@@ -476,8 +476,9 @@ fn held_actions_are_measured_all_round() {
         .kernel
         .propose(draft(json!({"path": "a.md"})))
         .unwrap();
-    let measured = stage.kernel.measure_for_hold(&proposed);
-    let kinds: Vec<_> = measured
+    let held = stage.kernel.look_round(&proposed);
+    let kinds: Vec<_> = held
+        .measured
         .iter()
         .map(|one| one.precondition.check.kind())
         .collect();

@@ -100,9 +100,18 @@ pub enum Heard {
 #[derive(Debug, Clone)]
 pub struct Hearing {
     request: ApprovalRequest,
-    granted: Vec<(ActorId, Digest)>,
+    granted: Vec<Granted>,
     seen: BTreeSet<Nonce>,
     is_open: bool,
+}
+
+/// Somebody said yes.
+#[derive(Debug, Clone)]
+struct Granted {
+    approver: ActorId,
+    statement: Digest,
+    /// The roles of the key that signed; another key of the same person may have others.
+    roles: BTreeSet<String>,
 }
 
 /// What a statement comes to.
@@ -140,7 +149,7 @@ impl Hearing {
 
     /// The statements that said yes, by digest.
     pub fn grants(&self) -> Vec<Digest> {
-        self.granted.iter().map(|(_, digest)| *digest).collect()
+        self.granted.iter().map(|one| one.statement).collect()
     }
 
     /// Checks a statement and counts it if it holds.
@@ -150,7 +159,7 @@ impl Hearing {
         registry: &Registry,
         now: Timestamp,
     ) -> Result<Counted, Refusal> {
-        let (approval, nonce) = self.check(statement, registry, now)?;
+        let (approval, nonce, roles) = self.check(statement, registry, now)?;
         self.seen.insert(nonce);
         match approval.decision {
             ApprovalDecision::Deny => {
@@ -161,8 +170,12 @@ impl Hearing {
                 })
             }
             ApprovalDecision::Grant => {
-                self.granted.push((approval.approver, statement.digest()));
-                let missing = self.missing(registry);
+                self.granted.push(Granted {
+                    approver: approval.approver,
+                    statement: statement.digest(),
+                    roles,
+                });
+                let missing = self.missing();
                 self.is_open = missing > 0;
                 Ok(Counted::Grant { missing })
             }
@@ -175,7 +188,7 @@ impl Hearing {
         statement: &Envelope,
         registry: &Registry,
         now: Timestamp,
-    ) -> Result<(Approval, Nonce), Refusal> {
+    ) -> Result<(Approval, Nonce, BTreeSet<String>), Refusal> {
         let verified = statement
             .verify::<Approval>(&registry.keys(now), now)
             .map_err(|problem: StatementError| Refusal::Statement {
@@ -225,18 +238,13 @@ impl Hearing {
         if self.seen.contains(&nonce) {
             return Err(Refusal::Repeated);
         }
-        Ok((approval.clone(), nonce))
+        Ok((approval.clone(), nonce, approver.roles.clone()))
     }
 
     /// How many people are missing: for the quorum, or for a role that nobody yet has.
-    fn missing(&self, registry: &Registry) -> u32 {
-        let people: BTreeSet<&ActorId> = self.granted.iter().map(|(who, _)| who).collect();
-        let covered: BTreeSet<&String> = registry
-            .approvers()
-            .iter()
-            .filter(|approver| people.contains(&approver.actor))
-            .flat_map(|approver| &approver.roles)
-            .collect();
+    fn missing(&self) -> u32 {
+        let people: BTreeSet<&ActorId> = self.granted.iter().map(|one| &one.approver).collect();
+        let covered: BTreeSet<&String> = self.granted.iter().flat_map(|one| &one.roles).collect();
         let uncovered = self.request.requirement.roles.iter();
         let uncovered = uncovered.filter(|role| !covered.contains(role)).count() as u32;
         let lacking = self

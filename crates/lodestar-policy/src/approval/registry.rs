@@ -48,8 +48,9 @@ pub struct Registry {
 /// Why a list of approvers is none.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 pub enum RegistryError {
-    /// One key for two people would let one of them be a quorum.
-    #[error("approvers `{first}` and `{second}` have the same key; each needs their own")]
+    /// One key for two people would let one of them be a quorum, and one that is listed twice could be
+    /// revoked in one place and count in the other.
+    #[error("the key of approver `{second}` is listed before, for `{first}`; list each key once")]
     SameKey {
         /// One of them.
         first: ActorId,
@@ -59,12 +60,12 @@ pub enum RegistryError {
 }
 
 impl Registry {
-    /// A registry of these people. One person may have several keys, but no two people one key.
+    /// A registry of these people. One person may have several keys; each key stands there once.
     pub fn new(approvers: Vec<Approver>) -> Result<Self, RegistryError> {
         for (at, one) in approvers.iter().enumerate() {
             let same = approvers[..at]
                 .iter()
-                .find(|other| other.public_key == one.public_key && other.actor != one.actor);
+                .find(|other| other.public_key == one.public_key);
             if let Some(other) = same {
                 return Err(RegistryError::SameKey {
                     first: other.actor.clone(),

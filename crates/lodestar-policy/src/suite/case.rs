@@ -262,7 +262,7 @@ pub fn json_of_toml(value: &toml::Value) -> Result<Value, &'static str> {
 }
 
 fn paths(shape: &ToolShape, arguments: &Map<String, Value>) -> Result<Vec<NormalPath>, CaseError> {
-    arguments::paths(arguments, &shape.roles).map_err(impossible)
+    arguments::paths(arguments, &shape.roles, None).map_err(impossible)
 }
 
 fn fingerprint(

@@ -5,13 +5,14 @@ use std::collections::BTreeMap;
 use lodestar_core::contract::{Contract, arguments};
 use lodestar_core::digest::Digest;
 use lodestar_core::event::EventType;
-use lodestar_core::fingerprint::FingerprintFields;
+use lodestar_core::fingerprint::{FingerprintFields, NormalPath};
 use lodestar_core::id::{ActionId, RequestId};
 use lodestar_core::ladder::{Rung, Verdict};
-use lodestar_core::name::ToolName;
+use lodestar_core::name::{SessionId, ToolName};
+use lodestar_core::time::Timestamp;
 use lodestar_kernel::measure::Measured;
 use lodestar_kernel::opening::Opening;
-use lodestar_kernel::record::{Cleared, Finished, Proposal, Rejected, Unknown};
+use lodestar_kernel::record::{Cleared, Finished, Proposal, Rejected, Rejection, Unknown};
 use lodestar_kernel::registry::ToolRecord;
 use lodestar_log::Event;
 use lodestar_policy::{Answer, ApprovalRequest, Counted, Gate, Hearing, Judgement};
@@ -21,6 +22,7 @@ use serde_json::Value;
 use super::{Difference, Otherwise, SessionReplay};
 
 pub(super) struct Actions {
+    session: SessionId,
     opening: Opening,
     gate: Gate,
     other: Option<Gate>,
@@ -34,7 +36,7 @@ pub(super) struct Actions {
 struct Followed {
     proposed: u64,
     proposal: Proposal,
-    judged: Option<(u64, Verdict)>,
+    judged: Option<(u64, Judgement)>,
     cleared: bool,
     ended: bool,
     rejected: bool,
@@ -46,12 +48,18 @@ struct Asked {
 }
 
 impl Actions {
-    pub(super) fn new(opening: Opening, gate: Gate, other: Option<Gate>) -> Self {
+    pub(super) fn new(
+        session: SessionId,
+        opening: Opening,
+        gate: Gate,
+        other: Option<Gate>,
+    ) -> Self {
         let tools = opening.tools.iter();
         Self {
             tools: tools
                 .map(|tool| (tool.shape.name.clone(), tool.clone()))
                 .collect(),
+            session,
             opening,
             gate,
             other,
@@ -105,6 +113,7 @@ impl Actions {
     ) {
         let mut notes = Notes {
             seq: event.seq,
+            time: event.time,
             replay,
         };
         match kind {
@@ -137,7 +146,7 @@ impl Actions {
                 format!("that `{}` was proposed", action.tool.shown()),
                 "that there is no such tool",
             ),
-            Some(tool) => check_proposal(&proposal, tool, notes),
+            Some(tool) => check_proposal(&proposal, tool, self.opening.root.as_ref(), notes),
         }
         let followed = Followed {
             proposed: notes.seq,
@@ -170,10 +179,10 @@ impl Actions {
         if derived != judgement {
             notes.differ(told(&judgement), told(&derived));
         }
-        action.judged = Some((notes.seq, judgement.verdict));
+        let verdict = judgement.verdict;
         if let Some(other) = &self.other {
             let would_be = other.judge(&action.proposal.facts(), &judgement.heard);
-            if would_be.verdict != judgement.verdict {
+            if would_be.verdict != verdict {
                 notes
                     .replay
                     .otherwise
@@ -181,12 +190,13 @@ impl Actions {
                     .push(Otherwise {
                         seq: action.proposed,
                         tool: action.proposal.action.tool.as_str().to_owned(),
-                        was: judgement.verdict,
+                        was: verdict,
                         would_be: would_be.verdict,
                         policies: would_be.policies,
                     });
             }
         }
+        action.judged = Some((notes.seq, judgement));
     }
 
     fn requested(&mut self, request: Option<ApprovalRequest>, notes: &mut Notes<'_>) {
@@ -199,16 +209,8 @@ impl Actions {
                 derived,
             );
         }
-        let action = self.actions.get(&request.card.action.id);
-        match action {
-            Some(action) if action.proposal.action != request.card.action => {
-                notes.differ("a card", "that it shows another action than was proposed");
-            }
-            Some(action) if action.judged.map(|(_, verdict)| verdict) != Some(Verdict::Hold) => {
-                notes.differ("a request", "that the action was not held");
-            }
-            Some(_) => {}
-            None => notes.differ("a request", "that no such action was proposed"),
+        if let Err(derived) = self.check_request(&request) {
+            notes.differ("a request", derived);
         }
         let asked = Asked {
             hearing: Hearing::new(request),
@@ -220,12 +222,42 @@ impl Actions {
         }
     }
 
+    /// A request asks for exactly what the verdict says it needs, for as long as that says.
+    fn check_request(&self, request: &ApprovalRequest) -> Result<(), &'static str> {
+        let action = self.actions.get(&request.card.action.id);
+        let action = action.ok_or("that no such action was proposed")?;
+        if action.proposal.action != request.card.action {
+            return Err("that its card shows another action than was proposed");
+        }
+        let (_, judgement) = action.judged.as_ref().ok_or("that there was no verdict")?;
+        if judgement.verdict != Verdict::Hold {
+            return Err("that the action was not held");
+        }
+        if judgement.requirement.as_ref() != Some(&request.requirement) {
+            return Err("that the verdict asks for other approvals");
+        }
+        if judgement.policy != request.policy || request.session != self.session {
+            return Err("that it names another policy or session");
+        }
+        let expires_at = request
+            .created_at
+            .checked_add(request.requirement.expires());
+        if expires_at.unwrap_or(Timestamp::MAX) != request.expires_at {
+            return Err("that it expires at another time");
+        }
+        Ok(())
+    }
+
     fn answered(&mut self, kind: EventType, answer: Option<Answer>, notes: &mut Notes<'_>) {
         let Some(answer) = answer else { return };
         notes.replay.answers += 1;
         let Some(asked) = self.requests.get_mut(&answer.request) else {
             return notes.differ("an answer", "that there was no such request");
         };
+        let created_at = asked.hearing.request().created_at;
+        if answer.heard_at < created_at || answer.heard_at > notes.time {
+            notes.differ("an answer", "that it was heard at another time");
+        }
         let approvers = &self.opening.approvers;
         let heard = asked
             .hearing
@@ -264,7 +296,8 @@ impl Actions {
         if action.rejected {
             notes.differ("a clearance", "that the action was rejected before");
         }
-        let ground = match action.judged {
+        let judged = action.judged.as_ref().map(|(seq, one)| (*seq, one.verdict));
+        let ground = match judged {
             Some((seq, _)) if seq != cleared.judged => Err("that it names another verdict"),
             Some((_, Verdict::Allow)) => Ok(()),
             Some((_, Verdict::Hold)) => granted(&cleared, &mut self.requests),
@@ -294,9 +327,21 @@ impl Actions {
 
     fn rejected(&mut self, rejected: Option<Rejected>, notes: &mut Notes<'_>) {
         // What did not become an action has nothing to follow from.
-        let Some(action) = rejected.and_then(|one| one.action) else {
+        let Some(Rejected {
+            action: Some(action),
+            why,
+            ..
+        }) = rejected
+        else {
             return;
         };
+        let followed = self.actions.get(&action);
+        let verdict = followed.and_then(|one| Some(one.judged.as_ref()?.1.verdict));
+        let is_denial = matches!(why, Rejection::PolicyDenied { .. });
+        if is_denial != (verdict == Some(Verdict::Deny)) {
+            let derived = format!("{verdict:?}");
+            notes.differ(format!("`{}`", why.kind()), derived);
+        }
         match self.actions.get_mut(&action) {
             Some(action) if action.cleared => {
                 notes.differ("a rejection", "that the action was cleared before");
@@ -350,7 +395,12 @@ fn granted(
     Ok(())
 }
 
-fn check_proposal(proposal: &Proposal, tool: &ToolRecord, notes: &mut Notes<'_>) {
+fn check_proposal(
+    proposal: &Proposal,
+    tool: &ToolRecord,
+    project_root: Option<&NormalPath>,
+    notes: &mut Notes<'_>,
+) {
     let action = &proposal.action;
     let mut contract: Contract = tool.contract.clone();
     if proposal.reaches.is_some() {
@@ -368,7 +418,8 @@ fn check_proposal(proposal: &Proposal, tool: &ToolRecord, notes: &mut Notes<'_>)
             format!("{}", tool.definition),
         );
     }
-    let paths = arguments::paths(&action.arguments, &tool.shape.roles);
+    let root = tool.root.as_ref().or(project_root);
+    let paths = arguments::paths(&action.arguments, &tool.shape.roles, root);
     if paths.as_ref() != Ok(&proposal.paths) {
         notes.differ("other paths than", "those in the arguments");
     }
@@ -407,6 +458,7 @@ fn told(judgement: &Judgement) -> String {
 /// What is noted about one event.
 struct Notes<'a> {
     seq: u64,
+    time: Timestamp,
     replay: &'a mut SessionReplay,
 }
 

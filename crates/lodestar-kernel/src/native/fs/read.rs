@@ -2,6 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::io::Read;
+use std::path::Path;
 use std::sync::Arc;
 
 use lodestar_core::contract::{
@@ -49,6 +50,10 @@ impl FsRead {
 impl Tool for FsRead {
     fn definition(&self) -> &Definition {
         &self.definition
+    }
+
+    fn root(&self) -> Option<&Path> {
+        Some(self.files.root.path())
     }
 
     fn call<'a>(&'a self, call: Call<'a>) -> Calling<'a> {

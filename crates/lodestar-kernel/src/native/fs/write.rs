@@ -5,6 +5,7 @@ use std::ffi::{OsStr, OsString};
 use std::fs::File;
 use std::io::Write;
 use std::os::fd::{AsFd, OwnedFd};
+use std::path::Path;
 use std::sync::Arc;
 
 use lodestar_core::contract::{
@@ -60,6 +61,10 @@ impl FsWrite {
 impl Tool for FsWrite {
     fn definition(&self) -> &Definition {
         &self.definition
+    }
+
+    fn root(&self) -> Option<&Path> {
+        Some(self.files.root.path())
     }
 
     fn call<'a>(&'a self, call: Call<'a>) -> Calling<'a> {

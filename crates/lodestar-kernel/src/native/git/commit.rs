@@ -2,6 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::OsString;
+use std::path::Path;
 use std::sync::Arc;
 
 use lodestar_core::contract::{
@@ -112,6 +113,10 @@ impl GitCommit {
 impl Tool for GitCommit {
     fn definition(&self) -> &Definition {
         &self.definition
+    }
+
+    fn root(&self) -> Option<&Path> {
+        Some(self.work.repository.root.path())
     }
 
     fn call<'a>(&'a self, call: Call<'a>) -> Calling<'a> {

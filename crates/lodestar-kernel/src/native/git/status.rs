@@ -1,6 +1,7 @@
 //! `git.status`.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::path::Path;
 use std::sync::Arc;
 
 use lodestar_core::contract::{
@@ -37,6 +38,10 @@ impl GitStatus {
 impl Tool for GitStatus {
     fn definition(&self) -> &Definition {
         &self.definition
+    }
+
+    fn root(&self) -> Option<&Path> {
+        Some(self.repository.root.path())
     }
 
     fn call<'a>(&'a self, call: Call<'a>) -> Calling<'a> {
