@@ -10,19 +10,34 @@
 mod canonical_json;
 mod checkpoint;
 mod dsse_envelope;
+mod gate;
+mod guard_config;
 mod log_line;
 mod memory_export;
 mod mutate;
+mod nostr_key;
+mod policy_suite;
+mod policy_text;
 mod proof;
+mod protected_path;
 pub mod sample;
+mod tool_arguments;
+mod url;
 
 pub use canonical_json::canonical_json;
 pub use checkpoint::checkpoint;
 pub use dsse_envelope::dsse_envelope;
+pub use guard_config::guard_config;
 pub use log_line::log_line;
 pub use memory_export::memory_export;
 pub use mutate::Mutator;
+pub use nostr_key::{nostr_key, read_key};
+pub use policy_suite::policy_suite;
+pub use policy_text::{fits, policy_text};
 pub use proof::proof;
+pub use protected_path::{protected_path, reached};
+pub use tool_arguments::{judged, tool_arguments};
+pub use url::url;
 
 /// A target: takes any bytes, panics when a law is broken.
 pub type Target = fn(&[u8]);
@@ -35,4 +50,11 @@ pub const TARGETS: &[(&str, Target)] = &[
     ("dsse_envelope", dsse_envelope),
     ("proof", proof),
     ("memory_export", memory_export),
+    ("policy_text", policy_text),
+    ("policy_suite", policy_suite),
+    ("guard_config", guard_config),
+    ("tool_arguments", tool_arguments),
+    ("protected_path", protected_path),
+    ("url", url),
+    ("nostr_key", nostr_key),
 ];

@@ -22,7 +22,7 @@ const TOOLS: usize = 20;
 /// The tool that is asked about.
 const ASKED: usize = 7;
 
-const TRIES: u32 = 200;
+const TRIES: u32 = 50;
 
 /// Decisions of one try.
 const TURN: u32 = 100;

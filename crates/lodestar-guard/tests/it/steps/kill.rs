@@ -40,7 +40,7 @@ impl Plan {
             before: mixed % 4,
             beside: mixed / 4 % 3,
             // Half of them at once: nothing is written behind the step's back then.
-            micros: if mixed / 16 % 2 == 0 {
+            micros: if (mixed / 16).is_multiple_of(2) {
                 0
             } else {
                 mixed / 32 % 4000

@@ -1,6 +1,8 @@
 //! Writes the sample log and the seeds of all targets anew:
 //! `cargo run --package lodestar-fuzz --example seeds`. Needed when a format changes.
 
+mod gate;
+
 use std::collections::BTreeSet;
 use std::error::Error;
 use std::fs;
@@ -46,6 +48,11 @@ fn main() -> Done {
     seeds.dsse_envelope(&statement)?;
     seeds.proof(&dir, &trust)?;
     seeds.memory_export(&folder.join("../crates/lodestar-firewall/tests/data/import"))?;
+    for (target, named) in gate::TARGETS {
+        for (name, bytes) in *named {
+            seeds.write(target, name, bytes)?;
+        }
+    }
     let sample = folder.join("../docs/reference/sample");
     if sample.exists() {
         fs::remove_dir_all(&sample)?;
