@@ -4,6 +4,7 @@ use std::path::Path;
 use std::sync::LazyLock;
 
 use lodestar_core::contract::ArgumentRole;
+use lodestar_core::fingerprint::MAX_PATH_LEN;
 use lodestar_kernel::protect::{Protected, Reach};
 use serde_json::{Map, Value, json};
 
@@ -11,9 +12,6 @@ use crate::gate::contract;
 
 /// Nothing is there: what is protected is protected before it is made.
 const ROOT: &str = "/nonexistent/project";
-
-/// Longest text that is looked at as a path.
-const MAX_PATH: usize = 4096;
 
 static PROTECTED: LazyLock<Protected> = LazyLock::new(|| {
     let named = ["rules/policy.cedar", "/nonexistent/keys"].map(Into::into);
@@ -30,7 +28,7 @@ pub fn reached(text: &str, role: ArgumentRole) -> Option<Reach> {
 
 fn reached_by(arguments: &Map<String, Value>, role: ArgumentRole) -> Option<Reach> {
     let roles = [("it".to_owned(), role)].into();
-    PROTECTED.reached_by(arguments, &roles, &contract())
+    PROTECTED.reached_by(arguments, &roles, &contract(), Path::new(ROOT))
 }
 
 /// Payload is never judged for what it says. A path into a protected place is found whatever stands
@@ -45,7 +43,7 @@ pub fn protected_path(data: &[u8]) {
         let listed = listed.as_object().expect("it is written as an object");
         assert!(reached_by(listed, ArgumentRole::Path).is_some(), "{text:?}");
     }
-    let is_plain = !text.contains(['\n', '\0']) && text.len() <= MAX_PATH - 64;
+    let is_plain = !text.contains('\0') && text.len() <= MAX_PATH_LEN - 64;
     let is_below = is_plain && !text.split('/').any(|part| part == "..");
     if is_below {
         for place in [".lodestar", "./x/../.lodestar", "rules/policy.cedar"] {

@@ -214,7 +214,7 @@ impl Protected {
                 pairs.all(|(found, name)| spelling::may_name(found, name))
             })
         };
-        if PROTECTED.iter().any(|run| named(run)) || leads_through_a_process(&components) {
+        if PROTECTED.iter().any(|run| named(run)) {
             return true;
         }
         let last = components.last();
@@ -287,7 +287,7 @@ impl Look<'_> {
     /// from where links led.
     fn place(&self, base: &Path, path: &Path) -> Option<PathBuf> {
         let by_text = lexical(base, path);
-        if self.protected.by_names(&by_text, self.usage) {
+        if self.protected.by_names(&by_text, self.usage) || passes_a_process(base, path) {
             return Some(by_text);
         }
         let by_links = walk(base, path);
@@ -314,6 +314,22 @@ fn leads_through_a_process(names: &[String]) -> bool {
         ["dev", "fd" | "stdin" | "stdout" | "stderr", ..] => true,
         _ => false,
     }
+}
+
+/// Whether a path comes by such a place on its way, also where a later `..` leads out of it again.
+fn passes_a_process(base: &Path, path: &Path) -> bool {
+    let mut way = PathBuf::from("/");
+    base.join(path).components().any(|component| {
+        match component {
+            Component::Normal(name) => way.push(name),
+            Component::ParentDir => {
+                way.pop();
+            }
+            Component::RootDir | Component::CurDir | Component::Prefix(_) => {}
+        }
+        // Only the top of the tree is asked about.
+        way.components().count() <= 4 && leads_through_a_process(&names(&way))
+    })
 }
 
 /// An absolute path without `.` and `..`, by its text alone; `..` at the root stays there.

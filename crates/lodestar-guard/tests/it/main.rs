@@ -4,6 +4,7 @@
     reason = "a test that unwraps an error has failed"
 )]
 
+mod attacks;
 mod boxed;
 mod calls;
 mod crash;
