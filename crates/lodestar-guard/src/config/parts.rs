@@ -1,6 +1,7 @@
 //! The parts of a configuration.
 
 use std::collections::BTreeSet;
+use std::num::NonZeroU32;
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -159,7 +160,7 @@ impl<'de> Deserialize<'de> for Never {
 #[serde(deny_unknown_fields, default)]
 pub struct DefaultApproval {
     roles: BTreeSet<String>,
-    quorum: u32,
+    quorum: NonZeroU32,
     #[serde(deserialize_with = "duration")]
     expires: Duration,
 }
@@ -171,7 +172,7 @@ impl Default for DefaultApproval {
     fn default() -> Self {
         Self {
             roles: BTreeSet::new(),
-            quorum: 1,
+            quorum: NonZeroU32::MIN,
             expires: EXPIRES,
         }
     }
@@ -182,7 +183,7 @@ impl DefaultApproval {
     pub fn requirement(&self) -> Requirement {
         Requirement {
             roles: self.roles.clone(),
-            quorum: self.quorum,
+            quorum: self.quorum.get(),
             expires_seconds: self.expires.as_secs(),
         }
     }
