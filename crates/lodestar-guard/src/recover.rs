@@ -17,26 +17,28 @@ use crate::keys::Keys;
 /// The actor of what is written about a session that is over.
 const ACTOR: &str = "lodestar";
 
-/// Ends every session of the project that is neither closed nor running. One that cannot be taken up
-/// again stays as it is: verification names what is wrong with it.
-pub(crate) fn interrupted(log: &ProjectLog, keys: &Keys) -> Result<Vec<SessionId>, GuardError> {
+/// Ends every session of the project that is neither closed nor running. The first that cannot be taken
+/// up again is named: nothing is built on a log that does not hold.
+pub(crate) fn interrupted(log: &ProjectLog, keys: &Keys) -> Result<(), GuardError> {
     if !log.ledger_path().exists() {
-        return Ok(Vec::new());
+        return Ok(());
     }
     let read = Ledger::read(log, &keys.trust(), &BTreeSet::new());
     let (ledger, _) = read.map_err(|problem| GuardError::Unreadable(problem.to_string()))?;
-    let mut ended = Vec::new();
     for (session, facts) in ledger.sessions() {
         let dir = log.session(session);
         let is_over = facts.state != LedgerState::Open || !dir.dir().is_dir();
         if is_over || is_live(&dir).unwrap_or(true) {
             continue;
         }
-        if end(log, session, keys).is_ok() {
-            ended.push(session.clone());
-        }
+        end(log, session, keys).map_err(|problem| {
+            GuardError::Unreadable(format!(
+                "session `{session}` ended in a crash and cannot be ended properly: {problem}; \
+                 `lodestar log verify` says more"
+            ))
+        })?;
     }
-    Ok(ended)
+    Ok(())
 }
 
 fn end(log: &ProjectLog, session: &SessionId, keys: &Keys) -> Result<(), GuardError> {

@@ -26,7 +26,7 @@ use lodestar_firewall::provenance::ProvenanceIndex;
 use lodestar_kernel::Kernel;
 use lodestar_kernel::registry::Registry;
 use lodestar_log::LogWriter;
-use lodestar_policy::{Gate, Registry as Approvers};
+use lodestar_policy::{Approvers, Gate};
 use serde::Serialize;
 use serde_json::json;
 use tokio::sync::RwLock;

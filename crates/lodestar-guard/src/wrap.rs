@@ -2,7 +2,9 @@
 
 use std::fmt;
 use std::future::Future;
+use std::panic::{AssertUnwindSafe, resume_unwind};
 
+use futures_util::FutureExt as _;
 use lodestar_core::name::SessionId;
 use thiserror::Error;
 
@@ -29,12 +31,21 @@ pub enum WrapError<E: fmt::Display + fmt::Debug> {
     /// The loop failed; its session is closed and says so.
     #[error("{0}")]
     Loop(E),
+    /// The loop failed, and its session could not be closed either.
+    #[error("{problem}; and the session could not be closed: {unclosed}")]
+    LoopAndClose {
+        /// Why the loop failed.
+        problem: E,
+        /// Why the session is not closed.
+        unclosed: GuardError,
+    },
     /// The session could not be closed.
     #[error(transparent)]
     Close(GuardError),
 }
 
-/// Opens a session, runs the loop in it, and closes it, however the loop ends.
+/// Opens a session, runs the loop in it, and closes it, however the loop ends: also where it panics,
+/// which goes on once the session is closed.
 pub async fn wrap<T, E, F>(
     agent: impl FnOnce(Session) -> F,
     setup: Setup,
@@ -44,17 +55,25 @@ where
     E: fmt::Display + fmt::Debug,
 {
     let session = setup.open().await?;
-    let result = agent(session.clone()).await;
-    let reason = match &result {
-        Ok(_) => "the loop ended".to_owned(),
-        Err(problem) => format!("the loop failed: {problem}"),
+    // Nothing of the loop is looked at after it panicked; the session's own state holds no broken
+    // halves, since its calls are futures that can be dropped anywhere.
+    let running = AssertUnwindSafe(async { agent(session.clone()).await });
+    let ended = running.catch_unwind().await;
+    let reason = match &ended {
+        Ok(Ok(_)) => "the loop ended".to_owned(),
+        Ok(Err(problem)) => format!("the loop failed: {problem}"),
+        Err(_) => "the loop panicked".to_owned(),
     };
     let closed = session.close(&reason).await;
-    let value = result.map_err(WrapError::Loop)?;
-    let counts = closed.map_err(WrapError::Close)?;
-    Ok(Wrapped {
-        value,
-        session: session.id().clone(),
-        counts,
-    })
+    let result = ended.unwrap_or_else(|panic| resume_unwind(panic));
+    match (result, closed) {
+        (Ok(value), Ok(counts)) => Ok(Wrapped {
+            value,
+            session: session.id().clone(),
+            counts,
+        }),
+        (Ok(_), Err(unclosed)) => Err(WrapError::Close(unclosed)),
+        (Err(problem), Ok(_)) => Err(WrapError::Loop(problem)),
+        (Err(problem), Err(unclosed)) => Err(WrapError::LoopAndClose { problem, unclosed }),
+    }
 }

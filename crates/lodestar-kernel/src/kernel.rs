@@ -154,13 +154,13 @@ impl Kernel {
     pub fn reject(
         &self,
         action: Option<ActionId>,
-        tool: &ToolName,
+        tool: Option<&ToolName>,
         why: Rejection,
         parents: &[u64],
     ) -> Result<Receipt, AppendError> {
         let rejected = Rejected {
             action,
-            tool: tool.clone(),
+            tool: tool.cloned(),
             why,
         };
         self.log

@@ -6,7 +6,7 @@ use lodestar_core::digest::Digest;
 use lodestar_core::fingerprint::NormalPath;
 use lodestar_core::scope::Scope;
 use lodestar_core::sensitivity::Sensitivity;
-use lodestar_policy::{Agent, ArbiterRules, Registry, Requirement, SignatureState};
+use lodestar_policy::{Agent, Approvers, ArbiterRules, Requirement, SignatureState};
 use serde::{Deserialize, Serialize};
 
 use crate::registry::ToolRecord;
@@ -28,7 +28,7 @@ pub struct Opening {
     /// The tools, as they were reviewed and graded.
     pub tools: Vec<ToolRecord>,
     /// Whose approval counts.
-    pub approvers: Registry,
+    pub approvers: Approvers,
     /// What an approval needs where no policy says.
     pub approvals_default: Requirement,
     /// The arbiters.

@@ -7,8 +7,10 @@
 
 mod spelling;
 
+use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::ffi::{OsStr, OsString};
+use std::io;
 use std::os::unix::fs::MetadataExt as _;
 use std::path::{Component, Path, PathBuf};
 
@@ -94,13 +96,30 @@ impl Use {
     }
 }
 
+/// A folder that relative paths start from.
+#[derive(Debug, Clone)]
+struct Base {
+    /// As it is written, without `.` and `..`.
+    written: PathBuf,
+    /// Where it really lies.
+    real: PathBuf,
+}
+
+impl Base {
+    fn at(written: PathBuf) -> Self {
+        let real = walk(Path::new("/"), &written);
+        Self { written, real }
+    }
+}
+
 /// What is protected.
 #[derive(Debug, Clone)]
 pub struct Protected {
-    root: PathBuf,
+    root: Base,
     home: Option<PathBuf>,
-    /// Files and folders that the configuration names, as written and as they really lie.
-    places: Vec<PathBuf>,
+    /// Files and folders that the configuration names, as written and as they really lie: their names,
+    /// folded.
+    places: Vec<Vec<String>>,
     /// The files among them, by device and inode: another name for one is still that file.
     inodes: Vec<(u64, u64)>,
 }
@@ -123,10 +142,12 @@ impl Protected {
             .map(|metadata| (metadata.dev(), metadata.ino()))
             .collect();
         places.extend(real);
+        let owned = |place: &PathBuf| names(place).into_iter().map(Cow::into_owned).collect();
+        let mut places: Vec<Vec<String>> = places.iter().map(owned).collect();
         places.sort();
         places.dedup();
         Self {
-            root,
+            root: Base::at(root),
             home: std::env::home_dir(),
             places,
             inodes,
@@ -184,10 +205,10 @@ impl Protected {
         arguments: &Map<String, Value>,
         roles: &BTreeMap<String, ArgumentRole>,
         base: &Path,
-    ) -> Vec<PathBuf> {
-        let mut bases = vec![lexical(&self.root, base)];
-        if !bases.contains(&self.root) {
-            bases.push(self.root.clone());
+    ) -> Vec<Base> {
+        let mut bases = vec![self.root.clone()];
+        if base != self.root.written {
+            bases.push(Base::at(lexical(&self.root.written, base)));
         }
         let starts = bases.clone();
         let folders = arguments
@@ -195,11 +216,17 @@ impl Protected {
             .filter(|(name, _)| role(name, roles) == Some(ArgumentRole::Path))
             .flat_map(|(_, value)| texts(value))
             .filter(|text| !text.contains('\0') && text.len() <= MAX_PATH_LEN)
-            .flat_map(|text| starts.iter().map(move |start| walk(start, Path::new(text))))
+            .flat_map(|text| {
+                let walked = move |start: &Base| walk(&start.real, Path::new(text));
+                starts.iter().map(walked)
+            })
             .filter(|path| path.is_dir());
         for folder in folders {
-            if !bases.contains(&folder) {
-                bases.push(folder);
+            if !bases.iter().any(|base| base.written == folder) {
+                bases.push(Base {
+                    real: folder.clone(),
+                    written: folder,
+                });
             }
         }
         bases
@@ -223,13 +250,9 @@ impl Protected {
             return true;
         }
         self.places.iter().any(|place| {
-            let mut found = components.iter();
-            let mut place = names(place).into_iter();
-            place.all(|name| {
-                found
-                    .next()
-                    .is_some_and(|found| spelling::may_name(found, &name))
-            })
+            let mut pairs = components.iter().zip(place);
+            components.len() >= place.len()
+                && pairs.all(|(found, name)| spelling::may_name(found, name))
         })
     }
 
@@ -244,7 +267,7 @@ impl Protected {
 /// One look at the arguments of one action.
 struct Look<'a> {
     protected: &'a Protected,
-    bases: Vec<PathBuf>,
+    bases: Vec<Base>,
     usage: Use,
 }
 
@@ -257,7 +280,7 @@ impl Look<'_> {
         // Programs that take detours out of a path first can open one that is too long as written.
         let short;
         let text = if text.len() > MAX_PATH_LEN {
-            short = lexical(&self.protected.root, Path::new(text));
+            short = lexical(&self.protected.root.written, Path::new(text));
             if short.as_os_str().len() > MAX_PATH_LEN {
                 return None;
             }
@@ -278,38 +301,41 @@ impl Look<'_> {
         if text.len() > MAX_PATH_LEN || text.contains('\0') {
             return None;
         }
-        let mut paths = self.bases.iter().map(|base| base.join(text));
+        let mut paths = self.bases.iter().map(|base| base.written.join(text));
         let there = paths.any(|path| path.symlink_metadata().is_ok());
         there.then(|| self.leads_to(text)).flatten()
     }
 
     /// The protected place that a path leads to, in both readings: `..` taken out of the text, and `..`
     /// from where links led.
-    fn place(&self, base: &Path, path: &Path) -> Option<PathBuf> {
-        let by_text = lexical(base, path);
-        if self.protected.by_names(&by_text, self.usage) || passes_a_process(base, path) {
+    fn place(&self, base: &Base, path: &Path) -> Option<PathBuf> {
+        let by_text = lexical(&base.written, path);
+        if self.protected.by_names(&by_text, self.usage) || passes_a_process(&base.written, path) {
             return Some(by_text);
         }
-        let by_links = walk(base, path);
-        let found =
-            self.protected.by_names(&by_links, self.usage) || self.protected.by_inode(&by_links);
+        let by_links = walk(&base.real, path);
+        let by_names = || by_links != by_text && self.protected.by_names(&by_links, self.usage);
+        let found = by_names() || self.protected.by_inode(&by_links);
         found.then_some(by_links)
     }
 }
 
 /// The names of a path, folded.
-fn names(path: &Path) -> Vec<String> {
+fn names(path: &Path) -> Vec<Cow<'_, str>> {
     path.components()
         .filter_map(|component| match component {
-            Component::Normal(name) => Some(spelling::fold(&name.to_string_lossy())),
+            Component::Normal(name) => Some(match name.to_string_lossy() {
+                Cow::Borrowed(name) => spelling::fold(name),
+                Cow::Owned(name) => Cow::Owned(spelling::fold(&name).into_owned()),
+            }),
             _ => None,
         })
         .collect()
 }
 
 /// `/proc/self/cwd`, `/dev/fd`, `/dev/stdin`: places that are another's for every process.
-fn leads_through_a_process(names: &[String]) -> bool {
-    match names.iter().map(String::as_str).collect::<Vec<_>>()[..] {
+fn leads_through_a_process(names: &[Cow<'_, str>]) -> bool {
+    match names.iter().map(Cow::as_ref).collect::<Vec<_>>()[..] {
         ["proc", _, link, ..] => PROCESS_LINKS.contains(&link),
         ["dev", "fd" | "stdin" | "stdout" | "stderr", ..] => true,
         _ => false,
@@ -318,8 +344,16 @@ fn leads_through_a_process(names: &[String]) -> bool {
 
 /// Whether a path comes by such a place on its way, also where a later `..` leads out of it again.
 fn passes_a_process(base: &Path, path: &Path) -> bool {
+    let whole = base.join(path);
+    // Most paths have no such name at all.
+    if !names(&whole)
+        .iter()
+        .any(|name| matches!(name.as_ref(), "proc" | "dev"))
+    {
+        return false;
+    }
     let mut way = PathBuf::from("/");
-    base.join(path).components().any(|component| {
+    whole.components().any(|component| {
         match component {
             Component::Normal(name) => way.push(name),
             Component::ParentDir => {
@@ -349,24 +383,35 @@ fn lexical(base: &Path, path: &Path) -> PathBuf {
 
 /// Where a path really leads: component by component as the system does it, links followed before the
 /// next `..`, as far as it exists; the rest as written.
+///
+/// The base is a folder that was walked to before.
 fn walk(base: &Path, path: &Path) -> PathBuf {
-    let mut found = PathBuf::from("/");
-    let whole = base.join(path);
-    let mut steps: Vec<OsString> = whole.iter().rev().map(OsStr::to_owned).collect();
+    let mut found = base.to_owned();
+    let mut steps: Vec<OsString> = path.iter().rev().map(OsStr::to_owned).collect();
     let mut links = 0;
+    // Below what is not there nothing is, until `..` leads out of it.
+    let mut missing = 0_usize;
     while let Some(step) = steps.pop() {
         if step == "/" {
             found = PathBuf::from("/");
+            missing = 0;
         } else if step == ".." {
             found.pop();
+            missing = missing.saturating_sub(1);
         } else if step != "." {
             found.push(&step);
-            if let Ok(target) = found.read_link()
-                && links < MAX_LINKS
-            {
-                links += 1;
-                found.pop();
-                steps.extend(target.iter().rev().map(OsStr::to_owned));
+            if missing > 0 {
+                missing += 1;
+                continue;
+            }
+            match found.read_link() {
+                Ok(target) if links < MAX_LINKS => {
+                    links += 1;
+                    found.pop();
+                    steps.extend(target.iter().rev().map(OsStr::to_owned));
+                }
+                Err(error) if error.kind() == io::ErrorKind::NotFound => missing = 1,
+                Ok(_) | Err(_) => {}
             }
         }
     }

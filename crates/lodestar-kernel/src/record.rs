@@ -117,8 +117,9 @@ pub struct Rejected {
     /// The action; none where it did not become one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub action: Option<ActionId>,
-    /// The tool.
-    pub tool: ToolName,
+    /// The tool; none where what was called has no tool's name.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub tool: Option<ToolName>,
     /// Why.
     #[serde(flatten)]
     pub why: Rejection,

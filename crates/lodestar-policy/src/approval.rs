@@ -2,13 +2,13 @@
 //!
 //! A hold becomes an [`ApprovalRequest`] with a [`Card`], which is all that a person is shown and part
 //! of what they sign. What they send back is heard by [`Pending`], which checks it against the
-//! operator's [`Registry`] in a fixed order and records it, refused or not.
+//! operator's [`Approvers`] in a fixed order and records it, refused or not.
 
+mod approvers;
 mod hear;
-mod registry;
 
+pub use approvers::{Approver, Approvers, ApproversError};
 pub use hear::{Answer, Counted, Heard, Hearing, Pending, Refusal};
-pub use registry::{Approver, Registry, RegistryError};
 
 use lodestar_core::canonical::{self, CanonicalError};
 use lodestar_core::chain::Action;

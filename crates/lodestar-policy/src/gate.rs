@@ -6,6 +6,7 @@
 
 mod ladder;
 
+use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use cedar_policy::{
@@ -254,7 +255,7 @@ impl Gate {
             &reviewed,
             &resource.reads,
         );
-        let entities = with_agent(&resource.entities, &principal, facts.agent);
+        let entities = entities_for(resource, &principal, facts.agent);
         match (context, entities) {
             (Ok(context), Ok(entities)) => {
                 let put = |question: &Question, errors: &mut BTreeSet<EvaluationError>| {
@@ -362,6 +363,27 @@ fn resources(
         .iter()
         .map(|tool| (tool.name.clone(), slicer.resource(tool)));
     resources.collect()
+}
+
+/// The tool's entities and the agent; made once for the agent who asks first.
+fn entities_for<'a>(
+    resource: &'a Resource,
+    principal: &EntityUid,
+    agent: &Agent,
+) -> Result<Cow<'a, Entities>, String> {
+    match resource.with_agent.get() {
+        Some((first, entities)) if first == agent => return Ok(Cow::Borrowed(entities)),
+        Some(_) => return with_agent(&resource.entities, principal, agent).map(Cow::Owned),
+        None => {}
+    }
+    let made = with_agent(&resource.entities, principal, agent)?;
+    let (first, entities) = resource
+        .with_agent
+        .get_or_init(|| (agent.clone(), made.clone()));
+    Ok(match first == agent {
+        true => Cow::Borrowed(entities),
+        false => Cow::Owned(made),
+    })
 }
 
 fn with_agent(

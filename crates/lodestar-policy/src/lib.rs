@@ -23,8 +23,8 @@ mod text;
 mod value;
 
 pub use approval::{
-    Answer, ApprovalRequest, Approver, Card, Counted, Heard, Hearing, Pending, Refusal, Registry,
-    RegistryError, Signed,
+    Answer, ApprovalRequest, Approver, Approvers, ApproversError, Card, Counted, Heard, Hearing,
+    Pending, Refusal, Signed,
 };
 pub use arbiter::{Arbiter, ArbiterError, ArbiterRules};
 pub use check::check;

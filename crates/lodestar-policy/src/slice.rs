@@ -5,7 +5,7 @@
 //! nor the errors.
 
 use std::collections::{BTreeMap, HashSet};
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use cedar_policy::{
     ActionConstraint, Effect, Entities, Entity, EntityUid, PolicySet, PrincipalConstraint,
@@ -13,7 +13,7 @@ use cedar_policy::{
 };
 use lodestar_core::name::PolicyId;
 
-use crate::facts::ToolShape;
+use crate::facts::{Agent, ToolShape};
 use crate::policy::Rule;
 use crate::reads::{Names, Reads};
 use crate::schema::{Kind, Question};
@@ -42,6 +42,8 @@ pub(crate) struct Resource {
     pub(crate) uid: EntityUid,
     /// The tool, and whatever else policies name, with ancestors.
     pub(crate) entities: Entities,
+    /// The same with the agent who asked first: a session has one.
+    pub(crate) with_agent: OnceLock<(Agent, Entities)>,
     /// What the policies of both questions can look at.
     pub(crate) reads: Reads,
     pub(crate) run: Asked,
@@ -104,6 +106,7 @@ impl<'a> Slicer<'a> {
         let mut reads = run.slice.reads.clone();
         reads.join(&ask.slice.reads);
         Resource {
+            with_agent: OnceLock::new(),
             reads,
             uid: Kind::Tool.named(tool.name.as_str()),
             entities: collect(entities),

@@ -68,6 +68,27 @@ pub fn texts_and_names(value: &Value) -> Vec<&str> {
     found
 }
 
+/// About how many bytes arguments take, by their texts and the number of their values.
+pub fn weight(arguments: &Map<String, Value>) -> usize {
+    /// What a value takes beside its text.
+    const VALUE: usize = 8;
+    let mut weight = arguments.keys().map(String::len).sum();
+    let mut stack: Vec<&Value> = arguments.values().collect();
+    while let Some(value) = stack.pop() {
+        weight += VALUE;
+        match value {
+            Value::String(text) => weight += text.len(),
+            Value::Array(items) => stack.extend(items),
+            Value::Object(members) => {
+                weight += members.keys().map(String::len).sum::<usize>();
+                stack.extend(members.values());
+            }
+            Value::Null | Value::Bool(_) | Value::Number(_) => {}
+        }
+    }
+    weight
+}
+
 /// The paths among the arguments, in normal form and in the order of the arguments; those below the
 /// tool's root start from it.
 pub fn paths(

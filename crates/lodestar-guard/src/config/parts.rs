@@ -8,7 +8,7 @@ use std::time::Duration;
 use lodestar_core::key::PublicKey;
 use lodestar_core::name::{NameError, ProjectId, ScopeName, SessionId};
 use lodestar_core::scope::{Scope, ScopeError, ScopeLevel};
-use lodestar_policy::{Registry, Requirement};
+use lodestar_policy::{Approvers, Requirement};
 use serde::{Deserialize, Deserializer, de};
 use thiserror::Error;
 
@@ -134,7 +134,7 @@ pub struct Approvals {
     pub default: DefaultApproval,
     /// The approvers.
     #[serde(default)]
-    pub authorized_keys: Registry,
+    pub authorized_keys: Approvers,
     /// Not a choice: it is there so that asking for it gets an answer.
     #[serde(default)]
     pub allow_unsigned: Never,

@@ -4,10 +4,11 @@ use std::sync::{Arc, PoisonError};
 use std::time::Duration;
 
 use lodestar_core::chain::{Observation, ObservationTrust};
+use lodestar_core::contract::arguments;
 use lodestar_core::event::EventType;
 use lodestar_core::id::{DecisionId, InvocationId, ObservationId};
 use lodestar_core::ladder::Severity;
-use lodestar_core::name::{LabelError, ToolName};
+use lodestar_core::name::ToolName;
 use lodestar_core::provenance::{ArgumentProvenance, Label};
 use lodestar_kernel::record::Rejection;
 use lodestar_kernel::registry::{Entry, GradedBy};
@@ -40,6 +41,12 @@ pub struct CallOptions {
 /// Most beliefs that a synthesised decision names. A call whose arguments touch more is held: nobody
 /// could say on what it rests.
 const MAX_DEPENDENCIES: usize = 512;
+
+/// Most that the arguments of one call may weigh: a large file, written whole.
+const MAX_ARGUMENTS: usize = 16 << 20;
+
+/// What weighs more than this is looked at beside the caller's thread.
+const HEAVY: usize = 64 << 10;
 
 /// What a call carries out, and what that rests on.
 pub(super) struct Ground {
@@ -177,12 +184,19 @@ impl Session {
         let why = Rejection::PolicyDenied { reason };
         let parents = [proposed.seq(), denied.seq()];
         let kernel = &self.inner.kernel;
-        let receipt = kernel.reject(Some(action.id), &action.tool, why.clone(), &parents)?;
+        let receipt = kernel.reject(Some(action.id), Some(&action.tool), why.clone(), &parents)?;
         Ok(refused(Some(action.id), Some(receipt.seq()), why))
     }
 
-    /// Settles tool, arguments, provenance and decision. A call that cannot even be proposed is refused,
-    /// and recorded where it names a tool.
+    /// A call that cannot even be proposed; the log says so.
+    fn invalid(&self, tool: Option<&ToolName>, reason: String) -> Result<Reply, GuardError> {
+        let why = Rejection::InvalidArguments { reason };
+        let kernel = &self.inner.kernel;
+        let receipt = kernel.reject(None, tool, why.clone(), &[])?;
+        Ok(refused(None, Some(receipt.seq()), why))
+    }
+
+    /// Settles tool, arguments, provenance and decision.
     async fn draft(
         &self,
         tool: &str,
@@ -191,16 +205,27 @@ impl Session {
     ) -> Result<Result<(Draft, Option<Signal>), Reply>, GuardError> {
         let tool = match ToolName::new(tool) {
             Ok(tool) => tool,
-            Err(problem) => return Ok(Err(unnamed(&problem))),
+            Err(problem) => {
+                let reason = format!("this is no tool's name: {problem}");
+                return self.invalid(None, reason).map(Err);
+            }
         };
         let Value::Object(arguments) = arguments else {
             let reason = "the arguments of a call are an object".to_owned();
-            let why = Rejection::InvalidArguments { reason };
-            let kernel = &self.inner.kernel;
-            let receipt = kernel.reject(None, &tool, why.clone(), &[])?;
-            return Ok(Err(refused(None, Some(receipt.seq()), why)));
+            return self.invalid(Some(&tool), reason).map(Err);
         };
-        let (arguments, provenance) = self.explain(arguments);
+        let weight = arguments::weight(&arguments);
+        if weight > MAX_ARGUMENTS {
+            let reason = format!("the arguments take {weight} bytes; the limit is {MAX_ARGUMENTS}");
+            return self.invalid(Some(&tool), reason).map(Err);
+        }
+        let (arguments, provenance) = if weight > HEAVY {
+            let session = self.clone();
+            let explaining = tokio::task::spawn_blocking(move || session.explain(arguments));
+            explaining.await.map_err(|_| GuardError::Panicked)?
+        } else {
+            self.explain(arguments)
+        };
         let ground = match decision {
             Some(decision) => self.decided(decision).await?,
             None => self.synthesise(&tool, &provenance).await?,
@@ -271,7 +296,7 @@ impl Session {
             preconditions.iter().len() > 0
         });
         // Measuring may hash a file or start git: not on the caller's thread.
-        let proposed = if measures {
+        let proposed = if measures || arguments::weight(&draft.arguments) > HEAVY {
             let kernel = Arc::clone(kernel);
             let proposing = tokio::task::spawn_blocking(move || kernel.propose(draft));
             proposing.await.map_err(|_| GuardError::Panicked)?
@@ -348,9 +373,4 @@ pub(super) fn refused(
         seq,
         outcome: Outcome::Refused(why),
     }
-}
-
-fn unnamed(problem: &LabelError) -> Reply {
-    let reason = format!("this is no tool's name: {problem}");
-    refused(None, None, Rejection::InvalidArguments { reason })
 }

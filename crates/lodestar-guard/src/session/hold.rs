@@ -96,7 +96,7 @@ impl Session {
         let action = &proposed.proposal().action;
         let kernel = &self.inner.kernel;
         let parents = [proposed.seq()];
-        let receipt = kernel.reject(Some(action.id), &action.tool, why.clone(), &parents)?;
+        let receipt = kernel.reject(Some(action.id), Some(&action.tool), why.clone(), &parents)?;
         Ok(refused(Some(action.id), Some(receipt.seq()), why))
     }
 

@@ -368,6 +368,7 @@ async fn a_log_that_hides_what_an_approval_needed_does_not_follow() {
     ];
     for (number, change) in edits.into_iter().enumerate() {
         let project = Project::new();
+        project.will_be_edited();
         let config = format!(
             "approval_timeout_ms = 5000\n{GRADES}\n[approvals.default]\nquorum = 2\n{}{}",
             approver("anna", 1, ""),

@@ -587,3 +587,78 @@ async fn a_tool_that_panics_has_failed_and_the_session_goes_on() {
     session.close("done").await.unwrap();
     project.assert_sound(session.id());
 }
+
+#[tokio::test]
+async fn a_call_that_names_no_tool_or_weighs_too_much_is_refused_and_recorded() {
+    let project = Project::new();
+    let tools = three();
+    let session = project.open(GRADES, &tools).await;
+    let huge = "x".repeat(17 << 20);
+    for (tool, arguments) in [
+        (&*"n".repeat(5000), json!({})),
+        ("", json!({})),
+        ("box.read", json!(["not", "an object"])),
+        ("box.read", json!({"path": huge})),
+    ] {
+        let reply = session.call(tool, arguments).await.unwrap();
+        let why = reply.refusal();
+        assert!(
+            matches!(why, Some(Rejection::InvalidArguments { .. })),
+            "{why:?}"
+        );
+        assert!(reply.seq.is_some());
+    }
+    // What is only large runs.
+    let large = json!({"path": "a.md", "text": "y".repeat(1 << 20)});
+    assert!(session.call("box.write", large).await.unwrap().ran());
+    session.close("done").await.unwrap();
+    let events = project.events(session.id());
+    assert_eq!(count(&events, "action.rejected"), 4);
+    assert_eq!(tools[0].ran(), 0);
+}
+
+#[tokio::test]
+async fn a_loop_that_panics_or_fails_leaves_a_closed_session_behind() {
+    let project = Project::new();
+    let setup = |name: &str| {
+        let config = format!("session_id = \"{name}\"\n{GRADES}");
+        project.setup(&config, &three()).holds(Holds::Leave)
+    };
+    let panicking = tokio::spawn(lodestar_guard::wrap(
+        |session| async move {
+            session.call("box.read", json!({"path": "a.md"})).await?;
+            assert!(session.counts().calls == 7, "the loop miscounted");
+            Ok::<_, lodestar_guard::GuardError>(())
+        },
+        setup("panics"),
+    ));
+    assert!(panicking.await.unwrap_err().is_panic());
+    let failing = lodestar_guard::wrap(|_| async { Err::<(), _>("no idea") }, setup("fails"));
+    let problem = failing.await.unwrap_err();
+    assert_eq!(problem.to_string(), "no idea");
+    for (session, reason) in [
+        ("panics", "the loop panicked"),
+        ("fails", "the loop failed: no idea"),
+    ] {
+        let session = lodestar_core::name::SessionId::new(session).unwrap();
+        let (kind, payload) = project.events(&session).pop().unwrap();
+        assert_eq!(kind, "session.closed@1");
+        assert_eq!(payload["reason"], reason);
+        project.assert_sound(&session);
+    }
+}
+
+#[tokio::test]
+async fn a_crashed_session_that_cannot_be_ended_is_named_and_nothing_is_built_on_it() {
+    let project = Project::new();
+    project.will_be_edited();
+    let named = |name: &str| format!("session_id = \"{name}\"\n{GRADES}");
+    let crashed = project.open(&named("crashed"), &three()).await;
+    let id = crashed.id().clone();
+    // All handles go without a close: as after a crash.
+    drop(crashed);
+    std::fs::remove_file(project.log().session(&id).checkpoint_path()).unwrap();
+    let setup = project.setup(&named("next"), &three());
+    let problem = setup.holds(Holds::Leave).open().await.unwrap_err();
+    assert!(problem.to_string().contains("`crashed`"), "{problem}");
+}

@@ -1,5 +1,6 @@
 //! A governed project: a folder, keys, tools that count how often they ran, and its log read back.
 
+use std::cell::Cell;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -22,6 +23,20 @@ use serde_json::{Value, json};
 pub(crate) struct Project {
     pub(crate) root: PathBuf,
     _scratch: Option<tempfile::TempDir>,
+    edited: Cell<bool>,
+}
+
+/// Every session that a test leaves behind is derived again from its log alone.
+impl Drop for Project {
+    fn drop(&mut self) {
+        if std::thread::panicking() || self.edited.get() || !self.log().ledger_path().exists() {
+            return;
+        }
+        for session in self.log().sessions_on_disk().unwrap() {
+            let replay = self.replay(&session);
+            assert!(replay.agrees(), "{session}: {:?}", replay.differences);
+        }
+    }
 }
 
 /// What every test here starts from: reading runs, writing runs and is told, sending is held.
@@ -61,7 +76,13 @@ impl Project {
         Self {
             root: root.canonicalize().unwrap(),
             _scratch: None,
+            edited: Cell::new(false),
         }
+    }
+
+    /// The test changes what stands in the log: nothing follows from it any more.
+    pub(crate) fn will_be_edited(&self) {
+        self.edited.set(true);
     }
 
     pub(crate) fn log(&self) -> ProjectLog {

@@ -30,6 +30,7 @@ fn edit(
     nth: usize,
     change: impl Fn(&mut Value),
 ) -> u64 {
+    project.will_be_edited();
     let path = project.log().session(session).events_path();
     let text = std::fs::read_to_string(&path).unwrap();
     let mut seen = 0;

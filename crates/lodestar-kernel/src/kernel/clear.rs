@@ -85,7 +85,7 @@ impl Kernel {
         let level = action.contract.required_level;
         let parents = [proposed.seq, permit.judged()];
         let refuse = |why: Rejection| {
-            self.reject(Some(action.id), &action.tool, why.clone(), &parents)?;
+            self.reject(Some(action.id), Some(&action.tool), why.clone(), &parents)?;
             Err(ClearError::Rejected(why))
         };
         let measured = self.measure_again(&proposed, held).await;

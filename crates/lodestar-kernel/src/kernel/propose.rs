@@ -107,7 +107,7 @@ impl Kernel {
                 self.refuse_unmet(proposed)
             }
             Err(why) => {
-                self.reject(None, &tool, why.clone(), &parents)?;
+                self.reject(None, Some(&tool), why.clone(), &parents)?;
                 Err(ProposeError::Rejected(why))
             }
         }
@@ -209,7 +209,12 @@ impl Kernel {
         }
         let why = Rejection::PreconditionFailed { moved };
         let action = &proposed.proposal.action;
-        self.reject(Some(action.id), &action.tool, why.clone(), &[proposed.seq])?;
+        self.reject(
+            Some(action.id),
+            Some(&action.tool),
+            why.clone(),
+            &[proposed.seq],
+        )?;
         Err(ProposeError::Rejected(why))
     }
 }

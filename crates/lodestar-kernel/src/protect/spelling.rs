@@ -44,7 +44,9 @@ pub(super) fn of<'a>(text: &'a str, home: Option<&Path>) -> Vec<Cow<'a, str>> {
         if let Some(path) = expand_home(one, home) {
             found.push(Cow::Owned(path));
         }
-        found.extend(expand_braces(one).into_iter().map(Cow::Owned));
+        if one.contains('{') {
+            found.extend(expand_braces(one).into_iter().map(Cow::Owned));
+        }
     }
     found
 }
@@ -83,14 +85,17 @@ fn parts(word: &str) -> Vec<String> {
 }
 
 /// A name without what some file systems do not tell apart: case, and dots or spaces at its end.
-pub(super) fn fold(name: &str) -> String {
+pub(super) fn fold(name: &str) -> Cow<'_, str> {
     let trimmed = name.trim_end_matches([' ', '.']);
     let name = if trimmed.is_empty() { name } else { trimmed };
-    name.chars()
-        .filter(|c| !is_invisible(*c))
-        .map(narrow)
-        .flat_map(char::to_lowercase)
-        .collect()
+    if name
+        .bytes()
+        .all(|b| b.is_ascii() && !b.is_ascii_uppercase())
+    {
+        return Cow::Borrowed(name);
+    }
+    let folded = name.chars().filter(|c| !is_invisible(*c)).map(narrow);
+    Cow::Owned(folded.flat_map(char::to_lowercase).collect())
 }
 
 /// Full-width letters, which some systems fold into plain ones.

@@ -12,7 +12,7 @@ use lodestar_log::{AppendError, LogWriter, Receipt};
 use serde::{Deserialize, Serialize};
 use thiserror::Error;
 
-use super::{ApprovalRequest, Registry};
+use super::{ApprovalRequest, Approvers};
 use crate::ruling::{Held, Permit};
 
 /// Why a statement does not count. Named in the order of the checks: the first that failed.
@@ -156,10 +156,10 @@ impl Hearing {
     pub fn hear(
         &mut self,
         statement: &Envelope,
-        registry: &Registry,
+        approvers: &Approvers,
         now: Timestamp,
     ) -> Result<Counted, Refusal> {
-        let (approval, nonce, roles) = self.check(statement, registry, now)?;
+        let (approval, nonce, roles) = self.check(statement, approvers, now)?;
         self.seen.insert(nonce);
         match approval.decision {
             ApprovalDecision::Deny => {
@@ -186,11 +186,11 @@ impl Hearing {
     fn check(
         &self,
         statement: &Envelope,
-        registry: &Registry,
+        approvers: &Approvers,
         now: Timestamp,
     ) -> Result<(Approval, Nonce, BTreeSet<String>), Refusal> {
         let verified = statement
-            .verify::<Approval>(&registry.keys(now), now)
+            .verify::<Approval>(&approvers.keys(now), now)
             .map_err(|problem: StatementError| Refusal::Statement {
                 problem: problem.to_string(),
             })?;
@@ -219,7 +219,7 @@ impl Hearing {
         if approval.policy != self.request.policy {
             return Err(Refusal::OtherPolicy);
         }
-        let approver = registry
+        let approver = approvers
             .with_key(verified.key())
             .filter(|approver| approver.actor == approval.approver)
             .ok_or(Refusal::OtherApprover)?;
@@ -295,13 +295,13 @@ impl Pending {
     pub fn hear(
         &mut self,
         statement: &Envelope,
-        registry: &Registry,
+        approvers: &Approvers,
         now: Timestamp,
         log: &LogWriter,
         actor: &ActorId,
     ) -> Result<Heard, AppendError> {
         let request = self.request().id;
-        let counted = self.hearing.hear(statement, registry, now);
+        let counted = self.hearing.hear(statement, approvers, now);
         let (kind, record) = match &counted {
             Err(refusal) => (
                 EventType::APPROVAL_REFUSED,

@@ -118,6 +118,10 @@ fn follow(script: &Script, setup: Setup, app: &mut App) -> Result<Wrapped<Script
     let wrapped = wrapped.map_err(|error| match error {
         WrapError::Open(error) => Failure::from(error),
         WrapError::Loop(error) | WrapError::Close(error) => error.into(),
+        WrapError::LoopAndClose { problem, unclosed } => {
+            eprintln!("lodestar: the session could not be closed: {unclosed}");
+            problem.into()
+        }
     })?;
     printed?;
     Ok(wrapped)

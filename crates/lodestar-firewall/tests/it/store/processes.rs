@@ -25,6 +25,8 @@ const PER_EVENT: u64 = 3;
 
 const STORE: &str = "LODESTAR_TEST_STORE";
 const WRITER: &str = "LODESTAR_TEST_WRITER";
+/// A writer that does not end by itself when it is done: it is going to be killed.
+const LINGERS: &str = "LODESTAR_TEST_LINGERS";
 
 fn session(writer: u64) -> LogName {
     log("web", &format!("writer-{writer}"))
@@ -105,10 +107,18 @@ fn writer() {
     let told = |name| std::env::var(name).expect("started by another test");
     let (place, writer) = (told(STORE), told(WRITER));
     write_from(&mut *open(&place), writer.parse().unwrap(), 0);
+    if std::env::var_os(LINGERS).is_some() {
+        std::thread::sleep(Duration::from_secs(60));
+    }
 }
 
 fn start(place: &str, writer: u64) -> Child {
-    Command::new(std::env::current_exe().unwrap())
+    command(place, writer).spawn().unwrap()
+}
+
+fn command(place: &str, writer: u64) -> Command {
+    let mut command = Command::new(std::env::current_exe().unwrap());
+    command
         .args([
             "--exact",
             "store::processes::writer",
@@ -118,9 +128,8 @@ fn start(place: &str, writer: u64) -> Child {
         .env(STORE, place)
         .env(WRITER, writer.to_string())
         .stdin(Stdio::null())
-        .stdout(Stdio::null())
-        .spawn()
-        .unwrap()
+        .stdout(Stdio::null());
+    command
 }
 
 fn share(place: &str) {
@@ -189,7 +198,9 @@ fn together(place: &str, writers: u64) {
 /// Kills one writer when it is well under way, lets the others finish, and then has it finish too.
 fn with_a_kill(place: &str, writers: u64) {
     share(place);
-    let mut children: Vec<_> = (0..writers).map(|writer| start(place, writer)).collect();
+    let doomed = command(place, 0).env(LINGERS, "1").spawn().unwrap();
+    let others = (1..writers).map(|writer| start(place, writer));
+    let mut children: Vec<_> = std::iter::once(doomed).chain(others).collect();
     let mut store = open(place);
     let begun = Instant::now();
     while progress(&mut *store, 1)[0] < 5 && begun.elapsed() < Duration::from_secs(60) {

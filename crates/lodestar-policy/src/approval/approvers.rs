@@ -41,13 +41,13 @@ fn l4() -> Rung {
 /// Everybody who may approve. What a statement says of its author is never asked.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(try_from = "Vec<Approver>", into = "Vec<Approver>")]
-pub struct Registry {
+pub struct Approvers {
     approvers: Vec<Approver>,
 }
 
 /// Why a list of approvers is none.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
-pub enum RegistryError {
+pub enum ApproversError {
     /// One key for two people would let one of them be a quorum, and one that is listed twice could be
     /// revoked in one place and count in the other.
     #[error("the key of approver `{second}` is listed before, for `{first}`; list each key once")]
@@ -59,15 +59,15 @@ pub enum RegistryError {
     },
 }
 
-impl Registry {
+impl Approvers {
     /// A registry of these people. One person may have several keys; each key stands there once.
-    pub fn new(approvers: Vec<Approver>) -> Result<Self, RegistryError> {
+    pub fn new(approvers: Vec<Approver>) -> Result<Self, ApproversError> {
         for (at, one) in approvers.iter().enumerate() {
             let same = approvers[..at]
                 .iter()
                 .find(|other| other.public_key == one.public_key);
             if let Some(other) = same {
-                return Err(RegistryError::SameKey {
+                return Err(ApproversError::SameKey {
                     first: other.actor.clone(),
                     second: one.actor.clone(),
                 });
@@ -102,16 +102,16 @@ impl Registry {
     }
 }
 
-impl TryFrom<Vec<Approver>> for Registry {
-    type Error = RegistryError;
+impl TryFrom<Vec<Approver>> for Approvers {
+    type Error = ApproversError;
 
-    fn try_from(approvers: Vec<Approver>) -> Result<Self, RegistryError> {
+    fn try_from(approvers: Vec<Approver>) -> Result<Self, ApproversError> {
         Self::new(approvers)
     }
 }
 
-impl From<Registry> for Vec<Approver> {
-    fn from(registry: Registry) -> Self {
+impl From<Approvers> for Vec<Approver> {
+    fn from(registry: Approvers) -> Self {
         registry.approvers
     }
 }
