@@ -28,7 +28,13 @@ pub fn reached(text: &str, role: ArgumentRole) -> Option<Reach> {
 
 fn reached_by(arguments: &Map<String, Value>, role: ArgumentRole) -> Option<Reach> {
     let roles = [("it".to_owned(), role)].into();
-    PROTECTED.reached_by(arguments, &roles, &contract(), Path::new(ROOT))
+    PROTECTED.reached_by(
+        arguments,
+        &roles,
+        &Value::Null,
+        &contract(),
+        Path::new(ROOT),
+    )
 }
 
 /// Payload is never judged for what it says. A path into a protected place is found whatever stands

@@ -22,7 +22,7 @@ const TURN: u32 = 50;
 type Made = Arc<Mutex<[Option<Instant>; STEPS.len()]>>;
 
 /// The steps up to the clearance that are told apart.
-const STEPS: [Step; 3] = [Step::Proposed, Step::Judged, Step::Durable];
+const STEPS: [Step; 4] = [Step::Decided, Step::Proposed, Step::Judged, Step::Durable];
 
 pub(crate) fn measure() -> Vec<Figure> {
     let folder = tempfile::tempdir().expect("a scratch folder");
@@ -48,7 +48,7 @@ pub(crate) fn measure() -> Vec<Figure> {
     let first = turn();
     let best = (1..TRIES).fold(first, |best, _| best.min(turn()));
     let Times {
-        steps: [proposed, judged, way],
+        steps: [decided, proposed, judged, cleared],
         whole,
         answer,
         append,
@@ -58,11 +58,22 @@ pub(crate) fn measure() -> Vec<Figure> {
     vec![
         Figure {
             name: "propose to clear ÷ bare answer and append",
-            value: ratio(way, answer + append),
+            value: ratio(cleared - decided, answer + append),
             bound: Bound::AtMost(3.0),
             detail: format!(
-                "L0, 10 policies: {way:.1?} (proposed after {proposed:.1?}, judged after \
-                 {judged:.1?}) against {answer:.1?} and {append:.1?}"
+                "L0, 10 policies: {:.1?} (proposed after {:.1?}, judged after {:.1?}) against \
+                 {answer:.1?} and {append:.1?}",
+                cleared - decided,
+                proposed - decided,
+                judged - decided,
+            ),
+        },
+        Figure {
+            name: "call to clear ÷ bare answer and append",
+            value: ratio(cleared, answer + append),
+            bound: Bound::None,
+            detail: format!(
+                "with the decision that explains it: {cleared:.1?}, decided after {decided:.1?}"
             ),
         },
         Figure {

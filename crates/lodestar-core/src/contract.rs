@@ -193,6 +193,34 @@ impl Contract {
     pub fn digest(&self) -> Result<Digest, CanonicalError> {
         canonical::to_vec(self).map(|bytes| sha256(&bytes))
     }
+
+    /// The same contract with its digest, for what needs it often.
+    pub fn digested(self) -> Result<DigestedContract, CanonicalError> {
+        let digest = self.digest()?;
+        Ok(DigestedContract {
+            contract: self,
+            digest,
+        })
+    }
+}
+
+/// A contract and its digest, which belong together.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct DigestedContract {
+    contract: Contract,
+    digest: Digest,
+}
+
+impl DigestedContract {
+    /// The contract.
+    pub fn contract(&self) -> &Contract {
+        &self.contract
+    }
+
+    /// Its digest.
+    pub fn digest(&self) -> Digest {
+        self.digest
+    }
 }
 
 #[cfg(test)]

@@ -15,7 +15,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
 use crate::canonical::{self, CanonicalError};
-use crate::contract::{Contract, Reversibility};
+use crate::contract::{Contract, DigestedContract, Reversibility};
 use crate::digest::{Digest, DigestError, sha256};
 use crate::name::{ServerIdentity, ToolName, words};
 use crate::scope::Scope;
@@ -121,7 +121,28 @@ impl FingerprintFields {
         arguments: Map<String, Value>,
         paths: Vec<NormalPath>,
     ) -> Result<Self, CanonicalError> {
-        Ok(Self {
+        let contract = contract.clone().digested()?;
+        Ok(Self::under_digested(
+            &contract,
+            server,
+            tool,
+            tool_definition,
+            arguments,
+            paths,
+        ))
+    }
+
+    /// The same, where the contract's digest is known already.
+    pub fn under_digested(
+        digested: &DigestedContract,
+        server: ServerIdentity,
+        tool: ToolName,
+        tool_definition: Digest,
+        arguments: Map<String, Value>,
+        paths: Vec<NormalPath>,
+    ) -> Self {
+        let contract = digested.contract();
+        Self {
             kind: contract.reversibility.into(),
             tool,
             server,
@@ -129,8 +150,8 @@ impl FingerprintFields {
             arguments,
             paths,
             scope: contract.scope.clone(),
-            contract: contract.digest()?,
-        })
+            contract: digested.digest(),
+        }
     }
 
     /// The fingerprint.

@@ -103,12 +103,25 @@ struct Base {
     written: PathBuf,
     /// Where it really lies.
     real: PathBuf,
+    has_a_processes_name: bool,
 }
 
 impl Base {
     fn at(written: PathBuf) -> Self {
-        let real = walk(Path::new("/"), &written);
-        Self { written, real }
+        Self {
+            real: walk(Path::new("/"), &written).path,
+            has_a_processes_name: has_a_processes_name(&written),
+            written,
+        }
+    }
+
+    /// One that was walked to.
+    fn real(real: PathBuf) -> Self {
+        Self {
+            written: real.clone(),
+            has_a_processes_name: has_a_processes_name(&real),
+            real,
+        }
     }
 }
 
@@ -142,7 +155,10 @@ impl Protected {
             .map(|metadata| (metadata.dev(), metadata.ino()))
             .collect();
         places.extend(real);
-        let owned = |place: &PathBuf| names(place).into_iter().map(Cow::into_owned).collect();
+        let owned = |place: &PathBuf| {
+            let names = names(place).into_iter();
+            names.map(|name| name.text.into_owned()).collect()
+        };
         let mut places: Vec<Vec<String>> = places.iter().map(owned).collect();
         places.sort();
         places.dedup();
@@ -154,11 +170,13 @@ impl Protected {
         }
     }
 
-    /// Whether an action reaches Lodestar, by its arguments; relative paths start from `base`.
+    /// Whether an action reaches Lodestar, by its arguments; relative paths start from `base`. The names
+    /// of arguments count too, where the tool's schema does not declare them.
     pub fn reached_by(
         &self,
         arguments: &Map<String, Value>,
         roles: &BTreeMap<String, ArgumentRole>,
+        schema: &Value,
         contract: &Contract,
         base: &Path,
     ) -> Option<Reach> {
@@ -166,7 +184,7 @@ impl Protected {
             || contract.permissions.contains(&Permission::RunPrograms);
         let look = Look {
             protected: self,
-            bases: self.bases(arguments, roles, base),
+            bases: self.bases(arguments, roles, schema, base),
             usage: Use::of(contract),
         };
         arguments.iter().find_map(|(name, value)| {
@@ -176,7 +194,7 @@ impl Protected {
             }
             let as_command = role == Some(ArgumentRole::Argv) || (runs_commands && role.is_none());
             let mut texts = texts_and_names(value);
-            if role.is_none() {
+            if role.is_none() && !is_declared(name, schema) {
                 texts.push(name);
             }
             texts.into_iter().find_map(|text| {
@@ -204,11 +222,22 @@ impl Protected {
         &self,
         arguments: &Map<String, Value>,
         roles: &BTreeMap<String, ArgumentRole>,
+        schema: &Value,
         base: &Path,
     ) -> Vec<Base> {
         let mut bases = vec![self.root.clone()];
         if base != self.root.written {
             bases.push(Base::at(lexical(&self.root.written, base)));
+        }
+        let is_a_place = |(name, value): &(&String, &Value)| {
+            let has_text = value.is_string() || value.is_array() || value.is_object();
+            role(name, roles) != Some(ArgumentRole::Payload)
+                && (has_text || !is_declared(name, schema))
+        };
+        let mut places = arguments.iter().filter(is_a_place);
+        if let (Some((_, Value::String(_))), None) = (places.next(), places.next()) {
+            // Nothing else is there that could start from it.
+            return bases;
         }
         let starts = bases.clone();
         let folders = arguments
@@ -220,13 +249,11 @@ impl Protected {
                 let walked = move |start: &Base| walk(&start.real, Path::new(text));
                 starts.iter().map(walked)
             })
-            .filter(|path| path.is_dir());
+            .filter(|walked| walked.is_there && walked.path.is_dir())
+            .map(|walked| walked.path);
         for folder in folders {
             if !bases.iter().any(|base| base.written == folder) {
-                bases.push(Base {
-                    real: folder.clone(),
-                    written: folder,
-                });
+                bases.push(Base::real(folder));
             }
         }
         bases
@@ -238,21 +265,20 @@ impl Protected {
         let named = |names: &[&str]| {
             components.windows(names.len()).any(|window| {
                 let mut pairs = window.iter().zip(names);
-                pairs.all(|(found, name)| spelling::may_name(found, name))
+                pairs.all(|(found, name)| found.may_be(name))
             })
         };
         if PROTECTED.iter().any(|run| named(run)) {
             return true;
         }
         let last = components.last();
-        let is_kept = |kept: &str| last.is_some_and(|last| spelling::may_name(last, kept));
+        let is_kept = |kept: &str| last.is_some_and(|last| last.may_be(kept));
         if usage == Use::Writes && (named(&[NOT_WRITTEN]) || NOT_MOVED.into_iter().any(is_kept)) {
             return true;
         }
         self.places.iter().any(|place| {
             let mut pairs = components.iter().zip(place);
-            components.len() >= place.len()
-                && pairs.all(|(found, name)| spelling::may_name(found, name))
+            components.len() >= place.len() && pairs.all(|(found, name)| found.may_be(name))
         })
     }
 
@@ -262,6 +288,10 @@ impl Protected {
         };
         metadata.is_file() && self.inodes.contains(&(metadata.dev(), metadata.ino()))
     }
+}
+
+fn is_declared(argument: &str, schema: &Value) -> bool {
+    schema["properties"].get(argument).is_some()
 }
 
 /// One look at the arguments of one action.
@@ -310,32 +340,65 @@ impl Look<'_> {
     /// from where links led.
     fn place(&self, base: &Base, path: &Path) -> Option<PathBuf> {
         let by_text = lexical(&base.written, path);
-        if self.protected.by_names(&by_text, self.usage) || passes_a_process(&base.written, path) {
+        if self.protected.by_names(&by_text, self.usage) || passes_a_process(base, path) {
             return Some(by_text);
         }
-        let by_links = walk(&base.real, path);
+        let Walked {
+            path: by_links,
+            is_there,
+        } = walk(&base.real, path);
         let by_names = || by_links != by_text && self.protected.by_names(&by_links, self.usage);
-        let found = by_names() || self.protected.by_inode(&by_links);
+        let found = by_names() || (is_there && self.protected.by_inode(&by_links));
         found.then_some(by_links)
     }
 }
 
-/// The names of a path, folded.
-fn names(path: &Path) -> Vec<Cow<'_, str>> {
+/// One name of a path, folded.
+struct Name<'a> {
+    text: Cow<'a, str>,
+    /// Whether some of its characters may stand for others.
+    is_pattern: bool,
+}
+
+impl<'a> Name<'a> {
+    fn of(name: &'a OsStr) -> Self {
+        let text = match name.to_string_lossy() {
+            Cow::Borrowed(name) => spelling::fold(name),
+            Cow::Owned(name) => Cow::Owned(spelling::fold(&name).into_owned()),
+        };
+        Self {
+            is_pattern: spelling::is_pattern(&text),
+            text,
+        }
+    }
+
+    /// Whether it may mean this name.
+    fn may_be(&self, name: &str) -> bool {
+        self.text == name || (self.is_pattern && spelling::may_mean(&self.text, name))
+    }
+}
+
+/// The names of a path.
+fn names(path: &Path) -> Vec<Name<'_>> {
     path.components()
         .filter_map(|component| match component {
-            Component::Normal(name) => Some(match name.to_string_lossy() {
-                Cow::Borrowed(name) => spelling::fold(name),
-                Cow::Owned(name) => Cow::Owned(spelling::fold(&name).into_owned()),
-            }),
+            Component::Normal(name) => Some(Name::of(name)),
             _ => None,
         })
         .collect()
 }
 
+/// Whether some name of a path is one that such a place begins with.
+fn has_a_processes_name(path: &Path) -> bool {
+    let names = names(path);
+    let mut names = names.iter();
+    names.any(|name| matches!(name.text.as_ref(), "proc" | "dev"))
+}
+
 /// `/proc/self/cwd`, `/dev/fd`, `/dev/stdin`: places that are another's for every process.
-fn leads_through_a_process(names: &[Cow<'_, str>]) -> bool {
-    match names.iter().map(Cow::as_ref).collect::<Vec<_>>()[..] {
+fn leads_through_a_process(names: &[Name<'_>]) -> bool {
+    let names = names.iter().map(|name| name.text.as_ref());
+    match names.collect::<Vec<_>>()[..] {
         ["proc", _, link, ..] => PROCESS_LINKS.contains(&link),
         ["dev", "fd" | "stdin" | "stdout" | "stderr", ..] => true,
         _ => false,
@@ -343,17 +406,13 @@ fn leads_through_a_process(names: &[Cow<'_, str>]) -> bool {
 }
 
 /// Whether a path comes by such a place on its way, also where a later `..` leads out of it again.
-fn passes_a_process(base: &Path, path: &Path) -> bool {
-    let whole = base.join(path);
+fn passes_a_process(base: &Base, path: &Path) -> bool {
     // Most paths have no such name at all.
-    if !names(&whole)
-        .iter()
-        .any(|name| matches!(name.as_ref(), "proc" | "dev"))
-    {
+    if !base.has_a_processes_name && !has_a_processes_name(path) {
         return false;
     }
     let mut way = PathBuf::from("/");
-    whole.components().any(|component| {
+    base.written.join(path).components().any(|component| {
         match component {
             Component::Normal(name) => way.push(name),
             Component::ParentDir => {
@@ -368,8 +427,14 @@ fn passes_a_process(base: &Path, path: &Path) -> bool {
 
 /// An absolute path without `.` and `..`, by its text alone; `..` at the root stays there.
 fn lexical(base: &Path, path: &Path) -> PathBuf {
-    let mut found = PathBuf::from("/");
-    for component in base.join(path).components() {
+    let mut found = PathBuf::with_capacity(base.as_os_str().len() + path.as_os_str().len() + 2);
+    found.push("/");
+    let base = if path.is_absolute() {
+        Path::new("/")
+    } else {
+        base
+    };
+    for component in base.components().chain(path.components()) {
         match component {
             Component::Normal(name) => found.push(name),
             Component::ParentDir => {
@@ -381,11 +446,18 @@ fn lexical(base: &Path, path: &Path) -> PathBuf {
     found
 }
 
+/// Where a path leads.
+struct Walked {
+    path: PathBuf,
+    /// False where it is certain that nothing is there.
+    is_there: bool,
+}
+
 /// Where a path really leads: component by component as the system does it, links followed before the
 /// next `..`, as far as it exists; the rest as written.
 ///
 /// The base is a folder that was walked to before.
-fn walk(base: &Path, path: &Path) -> PathBuf {
+fn walk(base: &Path, path: &Path) -> Walked {
     let mut found = base.to_owned();
     let mut steps: Vec<OsString> = path.iter().rev().map(OsStr::to_owned).collect();
     let mut links = 0;
@@ -415,7 +487,10 @@ fn walk(base: &Path, path: &Path) -> PathBuf {
             }
         }
     }
-    found
+    Walked {
+        path: found,
+        is_there: missing == 0,
+    }
 }
 
 #[cfg(test)]

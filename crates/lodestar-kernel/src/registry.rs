@@ -6,7 +6,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use lodestar_core::canonical::CanonicalError;
-use lodestar_core::contract::{ArgumentRole, Contract};
+use lodestar_core::contract::{ArgumentRole, Contract, DigestedContract};
 use lodestar_core::digest::Digest;
 use lodestar_core::fingerprint::NormalPath;
 use lodestar_core::name::{Excerpt, ToolName};
@@ -51,6 +51,8 @@ pub struct ToolRecord {
 pub struct Entry {
     tool: Arc<dyn Tool>,
     record: ToolRecord,
+    /// The record's contract.
+    contract: DigestedContract,
 }
 
 impl fmt::Debug for Entry {
@@ -65,6 +67,11 @@ impl Entry {
     /// What is known of it.
     pub fn record(&self) -> &ToolRecord {
         &self.record
+    }
+
+    /// Its contract.
+    pub(crate) fn contract(&self) -> &DigestedContract {
+        &self.contract
     }
 
     /// What the tool says of itself.
@@ -207,7 +214,16 @@ impl Registry {
             contract,
             graded_by,
         };
-        let entry = Arc::new(Entry { tool, record });
+        let contract = record.contract.clone().digested();
+        let contract = contract.map_err(|problem| RegisterError::Definition {
+            tool: name.shown(),
+            problem,
+        })?;
+        let entry = Arc::new(Entry {
+            tool,
+            record,
+            contract,
+        });
         let shown = name.shown();
         match self.entries.insert(name, entry) {
             None => Ok(()),

@@ -6,6 +6,8 @@ use std::sync::Arc;
 /// What has just happened.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Step {
+    /// The decision that is carried out is in the log.
+    Decided,
     /// The proposal is in the log.
     Proposed,
     /// The verdict is in the log.
@@ -28,7 +30,8 @@ pub enum Step {
 
 impl Step {
     /// All of them, in their order.
-    pub const ALL: [Self; 9] = [
+    pub const ALL: [Self; 10] = [
+        Self::Decided,
         Self::Proposed,
         Self::Judged,
         Self::MeasuredAgain,

@@ -4,6 +4,7 @@
 //! marker stands in its place, its name is in `mistyped_args`, and the judgement has an error that
 //! holds the action at least.
 
+use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
 
 use cedar_policy::{Context, RestrictedExpression};
@@ -207,7 +208,7 @@ fn express_provenance(
                 true => whole,
                 false => inside.fold(whole, Ord::max),
             };
-            let entry = worst.entry(name).or_insert(found);
+            let entry = worst.entry(name.into_owned()).or_insert(found);
             *entry = (*entry).max(found);
         }
     }
@@ -269,9 +270,12 @@ fn has_origin(origin: &ArgumentProvenance) -> bool {
 }
 
 /// The argument that a JSON pointer leads into.
-pub(crate) fn argument_of(pointer: &str) -> Option<String> {
+pub(crate) fn argument_of(pointer: &str) -> Option<Cow<'_, str>> {
     let first = pointer.strip_prefix('/')?.split('/').next()?;
-    Some(first.replace("~1", "/").replace("~0", "~"))
+    Some(match first.contains('~') {
+        true => Cow::Owned(first.replace("~1", "/").replace("~0", "~")),
+        false => Cow::Borrowed(first),
+    })
 }
 
 #[cfg(test)]

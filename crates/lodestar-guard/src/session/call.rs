@@ -230,6 +230,7 @@ impl Session {
             Some(decision) => self.decided(decision).await?,
             None => self.synthesise(&tool, &provenance).await?,
         };
+        self.inner.kernel.steps().made(Step::Decided);
         let seen = ground.overflow();
         let draft = Draft {
             tool,

@@ -89,7 +89,10 @@ impl Kernel {
             Err(ClearError::Rejected(why))
         };
         let measured = self.measure_again(&proposed, held).await;
-        if let Some(why) = self.reaches_now(&proposed) {
+        // What nobody waited for was looked at just now, when it was proposed.
+        if (held.is_some() || !proposed.proposal.preconditions.is_empty())
+            && let Some(why) = self.reaches_now(&proposed)
+        {
             return refuse(why);
         }
         self.steps.made(Step::MeasuredAgain);
@@ -189,12 +192,13 @@ impl Kernel {
     /// Links may have been laid since the action was judged.
     fn reaches_now(&self, proposed: &Proposed) -> Option<Rejection> {
         let action = &proposed.proposal.action;
-        let roles = &proposed.entry.record().shape.roles;
+        let shape = &proposed.entry.record().shape;
+        let (roles, schema) = (&shape.roles, &shape.input_schema);
         let base = proposed.entry.root().unwrap_or(self.world.root());
         let contract = &action.contract;
         let reach = self
             .protected
-            .reached_by(&action.arguments, roles, contract, base)?;
+            .reached_by(&action.arguments, roles, schema, contract, base)?;
         Some(Rejection::ReachesLodestar { reach })
     }
 

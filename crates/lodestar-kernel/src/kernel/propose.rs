@@ -1,5 +1,6 @@
 //! Proposing: the arguments are settled, the contract is known, the world is measured.
 
+use std::borrow::Cow;
 use std::sync::Arc;
 
 use lodestar_core::canonical;
@@ -128,16 +129,21 @@ impl Kernel {
         };
         let paths = arguments::paths(&arguments, &record.shape.roles, root)
             .map_err(|problem| invalid(problem.to_string()))?;
-        let mut contract = record.contract.clone();
-        let roles = &record.shape.roles;
+        let (roles, schema) = (&record.shape.roles, &record.shape.input_schema);
         let base = entry.root().unwrap_or(self.world.root());
         let reaches = self
             .protected
-            .reached_by(&arguments, roles, &contract, base);
-        if reaches.is_some() {
-            contract.required_level = Rung::L5;
-        }
-        let fields = FingerprintFields::under(
+            .reached_by(&arguments, roles, schema, &record.contract, base);
+        let contract = match reaches {
+            None => Cow::Borrowed(entry.contract()),
+            Some(_) => {
+                let mut contract = record.contract.clone();
+                contract.required_level = Rung::L5;
+                let prohibited = contract.digested();
+                Cow::Owned(prohibited.map_err(|problem| invalid(problem.to_string()))?)
+            }
+        };
+        let fields = FingerprintFields::under_digested(
             &contract,
             record.shape.server.clone(),
             draft.tool.clone(),
@@ -145,7 +151,6 @@ impl Kernel {
             arguments,
             paths,
         );
-        let fields = fields.map_err(|problem| invalid(problem.to_string()))?;
         let fingerprint = fields
             .fingerprint()
             .map_err(|problem| invalid(problem.to_string()))?;
@@ -159,6 +164,7 @@ impl Kernel {
             pinned: record.definition,
             root: entry.root(),
         };
+        let contract = contract.contract();
         let preconditions = contract
             .preconditions
             .iter()
@@ -171,7 +177,7 @@ impl Kernel {
                 server: record.shape.server.clone(),
                 tool: draft.tool,
                 arguments,
-                contract,
+                contract: contract.clone(),
                 fingerprint,
                 proposed_at: now,
             },

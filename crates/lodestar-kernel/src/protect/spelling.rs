@@ -113,16 +113,15 @@ fn is_invisible(c: char) -> bool {
     matches!(c, '\u{200b}'..='\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2060}'..='\u{206f}' | '\u{feff}' | '\u{00ad}')
 }
 
+/// Whether some characters of a name may stand for others, as in a shell.
+pub(super) fn is_pattern(name: &str) -> bool {
+    name.contains(['*', '?', '['])
+}
+
 /// Whether a folded name, in which `*`, `?` and `[…]` stand for characters as in a shell, may mean
 /// this name. A pattern that begins with `*`, or has no letter of its own, names everything and
 /// therefore nothing: `*` and `*.json` are not ways to spell a file.
-pub(super) fn may_name(pattern: &str, name: &str) -> bool {
-    if pattern == name {
-        return true;
-    }
-    if !pattern.contains(['*', '?', '[']) {
-        return false;
-    }
+pub(super) fn may_mean(pattern: &str, name: &str) -> bool {
     let letters = pattern.chars().filter(|c| !"*?[]".contains(*c)).count();
     if pattern.starts_with('*') || letters == 0 {
         return false;

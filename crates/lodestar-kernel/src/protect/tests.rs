@@ -61,6 +61,7 @@ fn by_path(project: &Project, path: &str) -> Option<Reach> {
     project.protected.reached_by(
         &arguments,
         &roles,
+        &Value::Null,
         &contract(Sandbox::WriteLocal),
         &project.root,
     )
@@ -74,6 +75,7 @@ fn by_argv(project: &Project, args: &[&str]) -> Option<Reach> {
     project.protected.reached_by(
         &arguments,
         &roles,
+        &Value::Null,
         &contract(Sandbox::ControlledShell),
         &project.root,
     )
@@ -86,6 +88,7 @@ fn by_command(project: &Project, command: &str) -> Option<Reach> {
     project.protected.reached_by(
         &arguments,
         &BTreeMap::new(),
+        &Value::Null,
         &contract(Sandbox::ControlledShell),
         &project.root,
     )
@@ -240,9 +243,10 @@ fn what_lies_elsewhere_and_what_only_mentions_is_let_through() {
         ("message".to_owned(), ArgumentRole::Payload),
     ]);
     let contract = contract(Sandbox::WriteLocal);
-    let reached = project
-        .protected
-        .reached_by(&arguments, &roles, &contract, &project.root);
+    let reached =
+        project
+            .protected
+            .reached_by(&arguments, &roles, &Value::Null, &contract, &project.root);
     assert_eq!(reached, None);
     assert_eq!(by_argv(&project, &["test", "--workspace", "src"]), None);
     assert_eq!(by_command(&project, "cargo test -p x -- --nocapture"), None);
@@ -257,9 +261,10 @@ fn a_folder_among_the_arguments_is_where_others_may_start() {
     };
     let roles = BTreeMap::new();
     let contract = contract(Sandbox::WriteLocal);
-    let reached = project
-        .protected
-        .reached_by(&arguments, &roles, &contract, &project.root);
+    let reached =
+        project
+            .protected
+            .reached_by(&arguments, &roles, &Value::Null, &contract, &project.root);
     assert!(reached.is_some());
 }
 
@@ -273,7 +278,13 @@ fn an_argument_without_a_role_is_a_path_or_a_mention_by_what_it_is() {
         let contract = contract(Sandbox::WriteLocal);
         project
             .protected
-            .reached_by(&arguments, &BTreeMap::new(), &contract, &project.root)
+            .reached_by(
+                &arguments,
+                &BTreeMap::new(),
+                &Value::Null,
+                &contract,
+                &project.root,
+            )
             .is_some()
     };
     std::fs::create_dir(project.root.join("my folder")).unwrap();
@@ -315,7 +326,7 @@ fn what_only_reads_may_look_into_git_and_no_further() {
         let contract = contract(Sandbox::Read);
         project
             .protected
-            .reached_by(&arguments, &roles, &contract, &project.root)
+            .reached_by(&arguments, &roles, &Value::Null, &contract, &project.root)
             .is_some()
     };
     assert!(!reached(".git/HEAD"));
@@ -334,7 +345,7 @@ fn a_tool_with_a_root_of_its_own_is_judged_from_there() {
         let contract = contract(Sandbox::WriteLocal);
         project
             .protected
-            .reached_by(&arguments, &roles, &contract, base)
+            .reached_by(&arguments, &roles, &Value::Null, &contract, base)
             .is_some()
     };
     let above = project.root.parent().unwrap().to_owned();

@@ -143,7 +143,7 @@ fn the_worst_of_an_arguments_values_counts() {
         .filter(|o| !is_trusted(o))
         .filter_map(|o| argument_of(&o.pointer))
         .collect();
-    assert_eq!(untrusted, BTreeSet::from(["a/b".to_owned()]));
+    assert_eq!(untrusted, BTreeSet::from(["a/b".into()]));
     assert!(distance(&origins[1].label) > distance(&origins[0].label));
     assert_eq!(argument_of(""), None);
 }

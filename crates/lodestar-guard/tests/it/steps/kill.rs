@@ -188,7 +188,9 @@ async fn follow(plan: Plan) {
         assert_eq!(fatal_ran, plan.step >= Step::Returned, "{plan:?}");
         let cleared = fatal.map_or(0, |story| story.cleared);
         match plan.step {
-            Step::Proposed | Step::Judged | Step::MeasuredAgain => assert_eq!(cleared, 0),
+            Step::Decided | Step::Proposed | Step::Judged | Step::MeasuredAgain => {
+                assert_eq!(cleared, 0)
+            }
             // It may be on its way.
             Step::Cleared => {}
             _ => assert_eq!(cleared, 1, "{plan:?}"),
