@@ -4,6 +4,7 @@
 //! |---|---|
 //! | [`wrap`] | runs an agent loop inside a governed session: the entry for people who own their loop |
 //! | [`Session`], [`Setup`] | the session beneath it |
+//! | [`channel`] | the ways by which people outside are asked and answer |
 //! | [`config`] | the configuration, one file |
 //! | [`script`] | a scripted agent, for rehearsals and tests |
 //! | [`in_the_box`] | the tools that come along, without a configuration |
@@ -11,6 +12,7 @@
 //! | [`OperatorSession`] | what people do at a command line, as a session of its own |
 #![deny(missing_docs)]
 
+pub mod channel;
 pub mod config;
 mod error;
 mod in_force;

@@ -5,6 +5,7 @@ mod call;
 mod hold;
 mod memory;
 mod open;
+mod outside;
 mod reply;
 mod say;
 
@@ -30,8 +31,10 @@ use lodestar_policy::{Approvers, Gate};
 use serde::Serialize;
 use serde_json::json;
 use tokio::sync::RwLock;
+use tokio::task::AbortHandle;
 
 use crate::error::GuardError;
+use hold::Office;
 use memory::Memory;
 
 /// A handle on a governed session. Clones are the same session; calls may run side by side.
@@ -51,6 +54,9 @@ struct Inner {
     memory: Memory,
     provenance: Mutex<Index>,
     holds: Holds,
+    office: Mutex<Office>,
+    listeners: Mutex<Vec<AbortHandle>>,
+    channel_problem: Mutex<Option<String>>,
     approvers: Approvers,
     approval_timeout: Duration,
     deadline: Duration,
@@ -181,7 +187,9 @@ impl Session {
 
     fn close_now(&self, reason: &str) -> Result<Counts, GuardError> {
         let counts = self.counts();
-        let payload = json!({"reason": reason, "counts": counts});
+        self.stop_listening();
+        let open_requests = self.leave_requests()?;
+        let payload = json!({"reason": reason, "counts": counts, "open_requests": open_requests});
         let checkpoint = self.inner.log.close(&self.inner.actor, &payload)?;
         self.inner.memory.ended(checkpoint.size)?;
         Ok(counts)

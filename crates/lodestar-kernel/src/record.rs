@@ -6,8 +6,9 @@ use lodestar_core::chain::{Action, Outcome};
 use lodestar_core::digest::Digest;
 use lodestar_core::fingerprint::NormalPath;
 use lodestar_core::id::{ActionId, ClearanceId, RequestId};
-use lodestar_core::name::ToolName;
+use lodestar_core::name::{Excerpt, ToolName};
 use lodestar_core::provenance::ArgumentProvenance;
+use lodestar_core::time::Timestamp;
 use lodestar_policy::{Agent, Dependency, Facts};
 use serde::{Deserialize, Serialize};
 
@@ -43,6 +44,13 @@ pub struct Proposal {
 }
 
 impl Proposal {
+    /// In words, inert: the tool and the paths it is about.
+    pub fn in_words(&self) -> String {
+        let paths: Vec<_> = self.paths.iter().map(|path| path.as_str()).collect();
+        let what = format!("{} {}", self.action.tool.shown(), Excerpt::of(&paths.join(" ")));
+        what.trim_end().to_owned()
+    }
+
     /// As the gate sees it.
     pub fn facts(&self) -> Facts<'_> {
         Facts {
@@ -78,6 +86,9 @@ pub struct Cleared {
     /// The grants that were spent, by digest.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub grants: Vec<Digest>,
+    /// The moment at which they were taken: before the request expired.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub taken_at: Option<Timestamp>,
 }
 
 /// `action.notified@1`: an L3 action runs, and people are told.

@@ -1,18 +1,30 @@
 //! Holds: what is asked of people, who they are, and when their word is enough.
 //!
 //! A hold becomes an [`ApprovalRequest`] with a [`Card`], which is all that a person is shown and part
-//! of what they sign. What they send back is heard by [`Pending`], which checks it against the
+//! of what they sign. What they send back is heard at the [`Desk`], which checks it against the
 //! operator's [`Approvers`] in a fixed order and records it, refused or not.
 
 mod approvers;
+<<<<<<< HEAD
 mod hear;
 
 pub use approvers::{Approver, Approvers, ApproversError};
 pub use hear::{Answer, Counted, Heard, Hearing, Pending, Refusal};
+=======
+mod desk;
+mod hear;
+mod requests;
+
+pub use approvers::{Approver, Approvers, ApproversError};
+pub use desk::{Book, Closed, Desk, Heard};
+pub use hear::{Answer, Counted, Denial, Hearing, Refusal, Unreadable};
+pub use requests::{Closing, NotSpendable, Requests, Standing};
+>>>>>>> 6b1a7f4 (wip: desk)
 
 use lodestar_core::canonical::{self, CanonicalError};
 use lodestar_core::chain::Action;
 use lodestar_core::digest::{Digest, sha256};
+use lodestar_core::fingerprint::{Fingerprint, FingerprintFields, NormalPath};
 use lodestar_core::id::RequestId;
 use lodestar_core::key::SecretKey;
 use lodestar_core::name::{ActorId, SessionId};
@@ -31,6 +43,11 @@ use crate::judgement::Requirement;
 pub struct Card {
     /// The action, with its full arguments and its contract.
     pub action: Action,
+    /// The tool's definition, by digest.
+    pub definition: Digest,
+    /// The paths among the arguments, in normal form.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub paths: Vec<NormalPath>,
     /// Where each value came from.
     pub provenance: Vec<ArgumentProvenance>,
     /// What was measured of the world, and has to be so still when it runs.
@@ -46,6 +63,20 @@ impl Card {
     /// SHA-256 over its canonical JSON: what a person signs for is what they saw.
     pub fn digest(&self) -> Result<Digest, CanonicalError> {
         canonical::to_vec(self).map(|bytes| sha256(&bytes))
+    }
+
+    /// The fingerprint of what it shows: whoever signs can make sure that it is the one they sign.
+    pub fn fingerprint(&self) -> Result<Fingerprint, CanonicalError> {
+        let action = &self.action;
+        let fields = FingerprintFields::under(
+            &action.contract,
+            action.server.clone(),
+            action.tool.clone(),
+            self.definition,
+            action.arguments.clone(),
+            self.paths.clone(),
+        )?;
+        fields.fingerprint()
     }
 }
 

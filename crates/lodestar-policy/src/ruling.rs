@@ -32,9 +32,11 @@
 //! use lodestar_policy::{Held, Permit};
 //!
 //! fn impatient(held: Held) -> Permit {
-//!     held.granted(todo!(), vec![])
+//!     held.granted(todo!(), vec![], todo!(), todo!())
 //! }
 //! ```
+
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use lodestar_core::digest::Digest;
 use lodestar_core::event::EventType;
@@ -42,6 +44,7 @@ use lodestar_core::fingerprint::Fingerprint;
 use lodestar_core::id::{ActionId, RequestId};
 use lodestar_core::ladder::Verdict;
 use lodestar_core::name::{ActorId, SessionId};
+use lodestar_core::time::Timestamp;
 use lodestar_log::{AppendError, LogWriter};
 
 use crate::facts::Facts;
@@ -67,8 +70,35 @@ pub struct Permit {
     judged: u64,
     request: Option<RequestId>,
     grants: Vec<Digest>,
+    /// When it was taken from a granted request, and whether it has been spent since.
+    taken: Option<(Timestamp, Arc<Spending>)>,
     session: SessionId,
 }
+
+/// Whether the grants behind a permit were spent. The desk and the permit share it, so that a permit
+/// which is dropped on its way leaves no doubt.
+#[derive(Debug, Default)]
+pub(crate) struct Spending(Mutex<Spent>);
+
+#[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Spent {
+    #[default]
+    NotYet,
+    Yes,
+    /// Somebody said no before it was.
+    Revoked,
+}
+
+impl Spending {
+    /// Whoever holds it records the clearance, or a denial, and nobody both.
+    pub(crate) fn lock(&self) -> MutexGuard<'_, Spent> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// Somebody said no while the action was about to be cleared.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Revoked;
 
 impl Permit {
     /// The action.
@@ -89,6 +119,29 @@ impl Permit {
     /// The request that was granted; none where nobody had to be asked.
     pub fn request(&self) -> Option<RequestId> {
         self.request
+    }
+
+    /// When its grants were taken to be spent; none where nobody had to be asked.
+    pub fn taken_at(&self) -> Option<Timestamp> {
+        self.taken.as_ref().map(|(at, _)| *at)
+    }
+
+    /// Records the clearance that this permit gives leave for. From before the record is made, its
+    /// grants are spent, unless `record` says that it made none.
+    pub fn spend<T>(&self, record: impl FnOnce() -> Option<T>) -> Result<Option<T>, Revoked> {
+        let Some((_, spending)) = &self.taken else {
+            return Ok(record());
+        };
+        let mut spent = spending.lock();
+        if *spent == Spent::Revoked {
+            return Err(Revoked);
+        }
+        *spent = Spent::Yes;
+        let recorded = record();
+        if recorded.is_none() {
+            *spent = Spent::NotYet;
+        }
+        Ok(recorded)
     }
 
     /// The session in whose log the verdict stands.
@@ -122,14 +175,26 @@ impl Held {
         self.seq
     }
 
-    /// INVARIANT: called by `Pending` alone, when every check has passed and the quorum is full.
-    pub(crate) fn granted(self, request: RequestId, grants: Vec<Digest>) -> Permit {
+    /// Exactly which act.
+    pub fn fingerprint(&self) -> Fingerprint {
+        self.fingerprint
+    }
+
+    /// INVARIANT: called by the desk alone, for a request of this act whose quorum is full, once.
+    pub(crate) fn granted(
+        self,
+        request: RequestId,
+        grants: Vec<Digest>,
+        at: Timestamp,
+        spending: Arc<Spending>,
+    ) -> Permit {
         Permit {
             action: self.judgement.action,
             fingerprint: self.fingerprint,
             judged: self.seq,
             request: Some(request),
             grants,
+            taken: Some((at, spending)),
             session: self.session,
         }
     }
@@ -176,6 +241,7 @@ impl Gate {
                 judged: seq,
                 request: None,
                 grants: Vec::new(),
+                taken: None,
                 session,
             }),
             Verdict::Hold => Ruling::Held(Held {

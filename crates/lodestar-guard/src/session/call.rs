@@ -16,7 +16,7 @@ use lodestar_kernel::step::Step;
 use lodestar_kernel::stop::Stop;
 use lodestar_kernel::tool::Output;
 use lodestar_kernel::{ClearError, Draft, HeldWorld, Limits, ProposeError, Proposed, Ran};
-use lodestar_policy::{Denied, Dependency, Permit, Ruling, Signal, explain};
+use lodestar_policy::{Closing, Denied, Dependency, Permit, Ruling, Signal, explain};
 use serde_json::{Map, Value};
 
 use super::memory::Taken;
@@ -147,18 +147,25 @@ impl Session {
     ) -> Result<Reply, GuardError> {
         let kernel = &self.inner.kernel;
         let (action, seq) = (proposed.proposal().action.id, proposed.seq());
-        let entry = Arc::clone(proposed.entry());
+        let (entry, request) = (Arc::clone(proposed.entry()), permit.request());
         let clearance = match kernel.clear(proposed, permit, held, &limits.stop).await {
             Ok(clearance) => clearance,
             Err(ClearError::Rejected(why)) => {
                 if why == Rejection::Halted {
                     self.note_halt()?;
                 }
+                if let Some(request) = request {
+                    self.not_cleared(request, &why).await?;
+                }
                 return Ok(refused(Some(action), Some(seq), why));
             }
             Err(ClearError::Log(problem)) => return Err(problem.into()),
             Err(ClearError::OtherAction) => return Err(GuardError::OtherAction),
         };
+        match request {
+            Some(request) => self.withdraw(request, Closing::Spent).await,
+            None => self.tell_of(clearance.proposal()),
+        }
         let ran = kernel.execute(clearance, limits).await;
         let observations = match ran.result() {
             Ok(output) => vec![self.take_in(&ran, &entry, output).await?],

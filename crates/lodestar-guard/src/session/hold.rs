@@ -1,8 +1,11 @@
-//! Holds, inside the process: a request is opened, and whoever was named as resolver is asked.
+//! Holds: a request is opened, or one that asks for the same act is joined, and the call waits until
+//! enough people agree, one says no, or nobody does in time. The request outlives the call.
 
+use std::collections::{BTreeMap, BTreeSet};
 use std::future::Future;
 use std::pin::Pin;
-use std::sync::Arc;
+use std::sync::{Arc, MutexGuard, PoisonError};
+use std::time::Duration;
 
 use lodestar_core::id::RequestId;
 use lodestar_core::statement::Envelope;
@@ -10,12 +13,17 @@ use lodestar_core::time::Timestamp;
 use lodestar_kernel::record::Rejection;
 use lodestar_kernel::{HeldWorld, Limits, Proposed};
 use lodestar_log::{AppendError, Barrier};
-use lodestar_policy::{ApprovalRequest, Card, Heard, Held, Pending, Permit, explain};
+use lodestar_policy::{
+    ApprovalRequest, Book, Card, Closing, Desk, Heard, Held, NotSpendable, Permit, explain,
+};
 use serde_json::Value;
+use tokio::sync::Notify;
+use tokio::time::Instant;
 
 use super::Session;
 use super::call::refused;
 use super::reply::Reply;
+use crate::channel::Channel;
 use crate::error::GuardError;
 
 /// What a resolver gives back, some time later: signed statements, in the order to be heard.
@@ -31,8 +39,10 @@ pub trait Resolver: Send + Sync {
 /// What is done with held actions. There is no default: whoever opens a session says it.
 #[derive(Clone)]
 pub enum Holds {
-    /// Somebody is asked, and the call waits.
+    /// Somebody in this process is asked, and the call waits.
     Ask(Arc<dyn Resolver>),
+    /// People outside are told, and the call waits as long as the configuration says.
+    Tell(Vec<Arc<dyn Channel>>),
     /// The request is opened and recorded, and the call returns at once: `approval_required`.
     Leave,
 }
@@ -41,55 +51,240 @@ impl std::fmt::Debug for Holds {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.write_str(match self {
             Self::Ask(_) => "Ask",
+            Self::Tell(_) => "Tell",
             Self::Leave => "Leave",
         })
     }
+}
+
+impl Holds {
+    pub(super) fn channels(&self) -> &[Arc<dyn Channel>] {
+        match self {
+            Self::Tell(channels) => channels,
+            Self::Ask(_) | Self::Leave => &[],
+        }
+    }
+}
+
+/// The requests of a session, and who waits for their answers.
+#[derive(Debug, Default)]
+pub(super) struct Office {
+    pub(super) desk: Desk,
+    waiting: BTreeMap<RequestId, Arc<Notify>>,
+    /// Requests that the resolver is being asked about.
+    asked: BTreeSet<RequestId>,
+}
+
+impl Office {
+    pub(super) fn new(desk: Desk) -> Self {
+        Self {
+            desk,
+            ..Self::default()
+        }
+    }
+
+    fn bell(&mut self, request: RequestId) -> Arc<Notify> {
+        Arc::clone(self.waiting.entry(request).or_default())
+    }
+
+    /// Whoever waits for this request looks again.
+    pub(super) fn ring(&self, request: RequestId) {
+        if let Some(bell) = self.waiting.get(&request) {
+            bell.notify_waiters();
+        }
+    }
+}
+
+/// What came of waiting.
+enum Answered {
+    Yes(Permit),
+    No {
+        reason: String,
+    },
+    /// The request is open still.
+    Waits,
+    /// Nobody answered in time; the request may be open still.
+    Late,
+    /// The answer was spent on another call of the same act: one has to ask anew.
+    SpentElsewhere(Held),
 }
 
 impl Session {
     /// Holds an action until enough people agree, one says no, or nobody does in time.
     pub(super) async fn hold(
         &self,
-        proposed: Proposed,
-        held: Held,
+        mut proposed: Proposed,
+        mut held: Held,
         limits: &Limits,
     ) -> Result<Reply, GuardError> {
+        let until = Instant::now() + self.inner.approval_timeout;
+        loop {
+            let (request, world);
+            (proposed, request, world) = self.ask(proposed, &held).await?;
+            let id = request.id;
+            let why = match self.wait_for(&request, held, until, limits).await? {
+                Answered::Yes(permit) => {
+                    let _ring = RingAtEnd(self, id);
+                    return self.go(proposed, permit, Some(&world), limits).await;
+                }
+                Answered::SpentElsewhere(again) => {
+                    held = again;
+                    continue;
+                }
+                Answered::No { reason } => Rejection::ApprovalDenied {
+                    request: id,
+                    reason,
+                },
+                Answered::Waits => Rejection::ApprovalRequired { request: id },
+                Answered::Late => Rejection::ApprovalTimeout { request: id },
+            };
+            return self.close_held(&proposed, why);
+        }
+    }
+
+    /// Joins the request that asks for this act already, or opens one; people hear of it once it is safe.
+    async fn ask(
+        &self,
+        proposed: Proposed,
+        held: &Held,
+    ) -> Result<(Proposed, ApprovalRequest, HeldWorld), GuardError> {
+        let overdue = {
+            let mut office = self.office();
+            let overdue = office.desk.sweep(self.now(), self.book())?;
+            if let Some(id) = office.desk.asking_for(held, self.now())
+                && let Some(hearing) = office.desk.requests().get(id)
+                && let Some(world) = HeldWorld::shown_on(&hearing.request().card)
+            {
+                return Ok((proposed, hearing.request().clone(), world));
+            }
+            overdue
+        };
+        for id in overdue {
+            self.withdraw(id, Closing::Expired).await;
+        }
         let kernel = Arc::clone(&self.inner.kernel);
         let measuring = tokio::task::spawn_blocking(move || {
             let world = kernel.look_round(&proposed);
             (proposed, world)
         });
         let (proposed, world) = measuring.await.map_err(|_| GuardError::Panicked)?;
-        let request = self.request(&proposed, &held, &world)?;
-        let (log, actor) = (&self.inner.log, &self.inner.actor);
-        let mut pending = Pending::open(held, request, log, actor)?;
+        let request = self.request(&proposed, held, &world)?;
+        let receipt = self
+            .office()
+            .desk
+            .open(held, request.clone(), self.book())?;
         // Nobody is asked about a request that a crash could take back.
-        let recorded = pending.recorded().reached(Barrier::Disk).await;
+        let recorded = receipt.reached(Barrier::Disk).await;
         recorded.map_err(AppendError::from)?;
-        let request = pending.request().id;
-        let answered = match &self.inner.holds {
-            Holds::Leave => Answered::Waits,
-            Holds::Ask(resolver) => {
-                let asked = resolver.resolve(pending.request());
-                let statements = tokio::select! {
-                    statements = asked => Some(statements),
-                    () = tokio::time::sleep(self.inner.approval_timeout) => None,
-                    () = limits.stop.stopped() => None,
-                    () = self.inner.kernel.stopped() => None,
-                };
-                match statements {
-                    Some(statements) => self.hear(&mut pending, statements.iter())?,
-                    None => Answered::Late,
+        self.announce(request.id).await;
+        Ok((proposed, request, world))
+    }
+
+    async fn wait_for(
+        &self,
+        request: &ApprovalRequest,
+        mut held: Held,
+        until: Instant,
+        limits: &Limits,
+    ) -> Result<Answered, GuardError> {
+        let id = request.id;
+        let bell = self.office().bell(id);
+        let mut asking = self.start_asking(request);
+        loop {
+            let rung = bell.notified();
+            tokio::pin!(rung);
+            // From here on nothing that happens is missed.
+            rung.as_mut().enable();
+            let now = self.now();
+            let taken = self.office().desk.take(id, held, now);
+            held = match taken {
+                Ok(permit) => return Ok(Answered::Yes(permit)),
+                Err((held, NotSpendable::NotGranted | NotSpendable::Taken)) => held,
+                Err((_, NotSpendable::Over(Closing::Denied))) => return Ok(self.denial(id)),
+                Err((_, NotSpendable::Expired | NotSpendable::Over(Closing::Expired))) => {
+                    return Ok(Answered::Late);
                 }
+                Err((held, _)) => return Ok(Answered::SpentElsewhere(held)),
+            };
+            let over = until.min(Instant::now() + left(now, request.expires_at));
+            if Instant::now() >= over || matches!(asking, Asking::Done | Asking::Nobody) {
+                return Ok(match asking {
+                    Asking::Outside if !self.inner.approval_timeout.is_zero() => Answered::Late,
+                    Asking::Inside(..) => Answered::Late,
+                    Asking::Outside | Asking::Done | Asking::Nobody => Answered::Waits,
+                });
             }
-        };
-        let why = match answered {
-            Answered::Yes(permit) => return self.go(proposed, permit, Some(&world), limits).await,
-            Answered::No { reason } => Rejection::ApprovalDenied { request, reason },
-            Answered::Waits => Rejection::ApprovalRequired { request },
-            Answered::Late => Rejection::ApprovalTimeout { request },
-        };
-        self.close_held(&proposed, why)
+            tokio::select! {
+                () = rung => {}
+                statements = asking.answer() => {
+                    for statement in statements {
+                        self.hear(id, &statement.to_json())?;
+                    }
+                }
+                () = tokio::time::sleep_until(over) => {}
+                () = limits.stop.stopped() => return Ok(Answered::Late),
+                () = self.inner.kernel.stopped() => return Ok(Answered::Late),
+            }
+        }
+    }
+
+    /// Asks the resolver, unless another call is asking it about the same request.
+    fn start_asking<'a>(&'a self, request: &'a ApprovalRequest) -> Asking<'a> {
+        match &self.inner.holds {
+            Holds::Leave => Asking::Nobody,
+            Holds::Tell(_) => Asking::Outside,
+            Holds::Ask(resolver) => match self.office().asked.insert(request.id) {
+                true => Asking::Inside(resolver.resolve(request), AskedOf(self, request.id)),
+                false => Asking::Outside,
+            },
+        }
+    }
+
+    /// Hears what somebody sent in answer to a request; whoever waits for it looks again.
+    pub(super) fn hear(&self, request: RequestId, sent: &[u8]) -> Result<Heard, GuardError> {
+        let inner = &self.inner;
+        let mut office = self.office();
+        let now = self.now();
+        let heard = office
+            .desk
+            .hear(request, sent, &inner.approvers, now, self.book())?;
+        office.ring(request);
+        Ok(heard)
+    }
+
+    fn denial(&self, request: RequestId) -> Answered {
+        let mut office = self.office();
+        let hearing = office.desk.requests().get(request);
+        let denial = hearing.and_then(|hearing| hearing.denial());
+        Answered::No {
+            reason: denial.map_or_else(String::new, |denial| denial.reason.clone()),
+        }
+    }
+
+    /// What an approval is worth whose action was not cleared: nothing if the world moved, and as much
+    /// as before if it was only stopped.
+    pub(super) async fn not_cleared(
+        &self,
+        request: RequestId,
+        why: &Rejection,
+    ) -> Result<(), GuardError> {
+        match why {
+            Rejection::PreconditionFailed { .. } | Rejection::ReachesLodestar { .. } => {
+                let closing = Closing::WorldMoved;
+                self.office().desk.close(request, closing, self.book())?;
+                self.withdraw(request, closing).await;
+            }
+            _ => {}
+        }
+        Ok(())
+    }
+
+    /// Ends what is overdue; the rest can be answered and taken up again when the session is.
+    pub(super) fn leave_requests(&self) -> Result<Vec<RequestId>, GuardError> {
+        let mut office = self.office();
+        office.desk.sweep(self.now(), self.book())?;
+        let live = office.desk.requests().live();
+        Ok(live.map(|hearing| hearing.request().id).collect())
     }
 
     fn close_held(&self, proposed: &Proposed, why: Rejection) -> Result<Reply, GuardError> {
@@ -100,22 +295,20 @@ impl Session {
         Ok(refused(Some(action.id), Some(receipt.seq()), why))
     }
 
-    fn hear<'a>(
-        &self,
-        pending: &mut Pending,
-        statements: impl Iterator<Item = &'a Envelope>,
-    ) -> Result<Answered, GuardError> {
-        let inner = &self.inner;
-        for statement in statements {
-            let now = inner.kernel.stamp(RequestId::from_parts).1;
-            let heard = pending.hear(statement, &inner.approvers, now, &inner.log, &inner.actor)?;
-            match heard {
-                Heard::Granted(permit) => return Ok(Answered::Yes(permit)),
-                Heard::Denied { reason, .. } => return Ok(Answered::No { reason }),
-                Heard::Refused(_) | Heard::Counted { .. } => {}
-            }
+    pub(super) fn office(&self) -> MutexGuard<'_, Office> {
+        let office = self.inner.office.lock();
+        office.unwrap_or_else(PoisonError::into_inner)
+    }
+
+    pub(super) fn book(&self) -> Book<'_> {
+        Book {
+            log: &self.inner.log,
+            actor: &self.inner.actor,
         }
-        Ok(Answered::Waits)
+    }
+
+    pub(super) fn now(&self) -> Timestamp {
+        self.inner.kernel.stamp(RequestId::from_parts).1
     }
 
     fn request(
@@ -126,10 +319,12 @@ impl Session {
     ) -> Result<ApprovalRequest, GuardError> {
         let (id, now) = self.inner.kernel.stamp(RequestId::from_parts);
         let proposal = proposed.proposal();
-        let all = proposal.preconditions.iter().chain(&world.measured);
-        let measured: Result<Vec<Value>, _> = all.map(serde_json::to_value).collect();
+        let measured: Result<Vec<Value>, _> =
+            world.measured.iter().map(serde_json::to_value).collect();
         let card = Card {
             action: proposal.action.clone(),
+            definition: proposal.definition,
+            paths: proposal.paths.clone(),
             provenance: proposal.provenance.clone(),
             measured: measured.map_err(GuardError::Card)?,
             going_out: world.going_out.clone(),
@@ -153,14 +348,52 @@ impl Session {
     }
 }
 
-/// What came of asking.
-enum Answered {
-    Yes(Permit),
-    No {
-        reason: String,
-    },
-    /// Not enough answered; the request stays open.
-    Waits,
-    /// Nobody answered in time; the request stays open.
-    Late,
+/// Who is asked while a call waits.
+enum Asking<'a> {
+    /// The resolver in this process.
+    Inside(Resolving<'a>, AskedOf<'a>),
+    /// The resolver in this process has answered.
+    Done,
+    /// People outside, or another call's resolver.
+    Outside,
+    Nobody,
 }
+
+impl Asking<'_> {
+    /// What the resolver brings; never, where it is not asked. Dropping the future loses nothing.
+    async fn answer(&mut self) -> Vec<Envelope> {
+        let Self::Inside(resolving, _) = self else {
+            return std::future::pending().await;
+        };
+        let statements = resolving.as_mut().await;
+        *self = Self::Done;
+        statements
+    }
+}
+
+/// The resolver is asked about a request by one call at a time.
+struct AskedOf<'a>(&'a Session, RequestId);
+
+impl Drop for AskedOf<'_> {
+    fn drop(&mut self) {
+        self.0.office().asked.remove(&self.1);
+    }
+}
+
+/// Calls of the same act look again when this one is over, however it ends.
+struct RingAtEnd<'a>(&'a Session, RequestId);
+
+impl Drop for RingAtEnd<'_> {
+    fn drop(&mut self) {
+        self.0.office().ring(self.1);
+    }
+}
+
+/// How long a request can still be answered.
+fn left(now: Timestamp, expires_at: Timestamp) -> Duration {
+    let micros = expires_at.unix_micros().saturating_sub(now.unix_micros());
+    Duration::from_micros(u64::try_from(micros).unwrap_or(0)).min(FAR)
+}
+
+/// Longer than any call waits, and short enough for every clock.
+const FAR: Duration = Duration::from_secs(365 * 86_400);

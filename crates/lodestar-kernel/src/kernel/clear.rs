@@ -6,9 +6,8 @@ use lodestar_core::contract::CheckKind;
 use lodestar_core::event::EventType;
 use lodestar_core::id::ClearanceId;
 use lodestar_core::ladder::Rung;
-use lodestar_core::name::Excerpt;
 use lodestar_log::{AppendError, Barrier};
-use lodestar_policy::Permit;
+use lodestar_policy::{Permit, Revoked};
 use thiserror::Error;
 
 use super::hold::{HeldWorld, going_out};
@@ -111,14 +110,18 @@ impl Kernel {
             measured,
             request: permit.request(),
             grants: permit.grants().to_vec(),
+            taken_at: permit.taken_at(),
         };
         let kind = EventType::ACTION_CLEARED;
-        let clearing = self
-            .halt
-            .unless_halted(|| self.log.append(kind, self.actor(), &parents, &cleared));
-        let receipt = match clearing {
-            Some(receipt) => receipt?,
-            None => return refuse(Rejection::Halted),
+        let append = || self.log.append(kind, self.actor(), &parents, &cleared);
+        let clearing = permit.spend(|| self.halt.unless_halted(append));
+        let receipt = match (clearing, permit.request()) {
+            (Ok(Some(receipt)), _) => receipt?,
+            (Err(Revoked), Some(request)) => {
+                let reason = "somebody said no while it was about to run".to_owned();
+                return refuse(Rejection::ApprovalDenied { request, reason });
+            }
+            (Ok(None) | Err(Revoked), _) => return refuse(Rejection::Halted),
         };
         let unended = Unended::new(&self.log, self.actor(), action.id, id, receipt.seq());
         self.steps.made(Step::Cleared);
@@ -147,11 +150,13 @@ impl Kernel {
         proposed: &Proposed,
         held: Option<&HeldWorld>,
     ) -> Result<Vec<Found>, Vec<Moved>> {
-        let again: Vec<Measured> = proposed
-            .proposal
-            .preconditions
+        // What people were shown may be older than this proposal.
+        let expected = match held {
+            Some(held) => &held.measured,
+            None => &proposed.proposal.preconditions,
+        };
+        let again: Vec<Measured> = expected
             .iter()
-            .chain(held.iter().flat_map(|held| &held.measured))
             .filter(|measured| measured.precondition.must_revalidate_at_execution)
             .cloned()
             .collect();
@@ -203,12 +208,9 @@ impl Kernel {
     }
 
     fn notify(&self, proposal: &Proposal, cleared: u64) -> Result<(), AppendError> {
-        let action = &proposal.action;
-        let paths: Vec<_> = proposal.paths.iter().map(|path| path.as_str()).collect();
-        let what = format!("{} {}", action.tool.shown(), Excerpt::of(&paths.join(" ")));
         let notified = Notified {
-            action: action.id,
-            what: what.trim_end().to_owned(),
+            action: proposal.action.id,
+            what: proposal.in_words(),
         };
         let kind = EventType::ACTION_NOTIFIED;
         self.log.append(kind, self.actor(), &[cleared], &notified)?;

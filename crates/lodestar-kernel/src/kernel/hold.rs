@@ -6,6 +6,7 @@ use std::path::Path;
 use lodestar_core::chain::Action;
 use lodestar_core::contract::{ArgumentRole, Check, Operand, Permission, Precondition};
 use lodestar_core::name::Excerpt;
+use lodestar_policy::Card;
 use serde_json::Value;
 
 use super::{Kernel, Proposed};
@@ -22,17 +23,33 @@ const MAX_LINES: usize = 20;
 /// The world as it was when an action was held: what its card says.
 #[derive(Debug, Clone)]
 pub struct HeldWorld {
-    /// What was measured.
+    /// What was measured, by the contract and beside it.
     pub measured: Vec<Measured>,
     /// What would have gone out.
     pub going_out: Vec<String>,
+}
+
+impl HeldWorld {
+    /// The world that people were shown; none if the card is not one of this kernel's.
+    pub fn shown_on(card: &Card) -> Option<Self> {
+        let measured = card.measured.iter();
+        let measured = measured.map(|one| serde_json::from_value(one.clone()).ok());
+        Some(Self {
+            measured: measured.collect::<Option<_>>()?,
+            going_out: card.going_out.clone(),
+        })
+    }
 }
 
 impl Kernel {
     /// The world as it is now, for a card; and to be the same when the action runs.
     pub fn look_round(&self, proposed: &Proposed) -> HeldWorld {
         HeldWorld {
-            measured: self.measure_for_hold(proposed),
+            measured: {
+                let mut measured = proposed.proposal.preconditions.clone();
+                measured.extend(self.measure_for_hold(proposed));
+                measured
+            },
             going_out: self.going_out(proposed),
         }
     }

@@ -2,23 +2,29 @@
 
 use std::collections::BTreeSet;
 
-use lodestar_core::digest::Digest;
-use lodestar_core::event::EventType;
+use lodestar_core::digest::{Digest, sha256};
 use lodestar_core::id::RequestId;
-use lodestar_core::name::ActorId;
+use lodestar_core::name::{ActorId, Excerpt};
 use lodestar_core::statement::{Approval, ApprovalDecision, Envelope, Nonce, StatementError};
 use lodestar_core::time::Timestamp;
-use lodestar_log::{AppendError, LogWriter, Receipt};
 use serde::{Deserialize, Serialize};
 use thiserror::Error;
 
 use super::{ApprovalRequest, Approvers};
-use crate::ruling::{Held, Permit};
 
 /// Why a statement does not count. Named in the order of the checks: the first that failed.
 #[derive(Debug, Clone, PartialEq, Eq, Error, Serialize, Deserialize)]
 #[serde(tag = "refused", rename_all = "snake_case")]
 pub enum Refusal {
+    /// It is no statement at all.
+    #[error("this is no signed statement: {problem}")]
+    Malformed {
+        /// Why, in words.
+        problem: String,
+    },
+    /// It answers what was never asked here.
+    #[error("there is no such request in this session")]
+    UnknownRequest,
     /// Form, key, signature or dates.
     #[error("the statement does not hold: {problem}")]
     Statement {
@@ -38,7 +44,7 @@ pub enum Refusal {
     #[error("the statement is for another request")]
     OtherRequest,
     /// The request has been answered already.
-    #[error("the request is closed: it was granted or denied before")]
+    #[error("the request is over: it was granted, denied or closed before")]
     Closed,
     /// Another act.
     #[error("the statement is for another act: its fingerprint differs")]
@@ -75,34 +81,22 @@ pub enum Refusal {
     Repeated,
 }
 
-/// What came of hearing a statement.
-#[derive(Debug)]
-pub enum Heard {
-    /// It does not count; a later one still may.
-    Refused(Refusal),
-    /// It counts; more are needed.
-    Counted {
-        /// How many distinct approvers are still missing.
-        missing: u32,
-    },
-    /// Enough people said yes.
-    Granted(Permit),
-    /// Somebody said no, and that ends it.
-    Denied {
-        /// Who.
-        approver: ActorId,
-        /// Why, in their words.
-        reason: String,
-    },
-}
-
 /// What has been heard of one request: pure, so that the log can be heard again.
 #[derive(Debug, Clone)]
 pub struct Hearing {
     request: ApprovalRequest,
     granted: Vec<Granted>,
     seen: BTreeSet<Nonce>,
-    is_open: bool,
+    denied: Option<Denial>,
+}
+
+/// Somebody said no.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Denial {
+    /// Who.
+    pub approver: ActorId,
+    /// Why, in their words.
+    pub reason: String,
 }
 
 /// Somebody said yes.
@@ -123,12 +117,7 @@ pub enum Counted {
         missing: u32,
     },
     /// No.
-    Deny {
-        /// Who.
-        approver: ActorId,
-        /// Why, in their words.
-        reason: String,
-    },
+    Deny(Denial),
 }
 
 impl Hearing {
@@ -138,13 +127,23 @@ impl Hearing {
             request,
             granted: Vec::new(),
             seen: BTreeSet::new(),
-            is_open: true,
+            denied: None,
         }
     }
 
     /// What is asked.
     pub fn request(&self) -> &ApprovalRequest {
         &self.request
+    }
+
+    /// Who said no, and why.
+    pub fn denial(&self) -> Option<&Denial> {
+        self.denied.as_ref()
+    }
+
+    /// Who has said yes, in the order of their names.
+    pub fn granted_by(&self) -> BTreeSet<&ActorId> {
+        self.granted.iter().map(|one| &one.approver).collect()
     }
 
     /// The statements that said yes, by digest.
@@ -163,11 +162,12 @@ impl Hearing {
         self.seen.insert(nonce);
         match approval.decision {
             ApprovalDecision::Deny => {
-                self.is_open = false;
-                Ok(Counted::Deny {
+                let denial = Denial {
                     approver: approval.approver,
                     reason: approval.reason,
-                })
+                };
+                self.denied = Some(denial.clone());
+                Ok(Counted::Deny(denial))
             }
             ApprovalDecision::Grant => {
                 self.granted.push(Granted {
@@ -176,7 +176,6 @@ impl Hearing {
                     roles,
                 });
                 let missing = self.missing();
-                self.is_open = missing > 0;
                 Ok(Counted::Grant { missing })
             }
         }
@@ -206,7 +205,9 @@ impl Hearing {
         if approval.request != self.request.id {
             return Err(Refusal::OtherRequest);
         }
-        if !self.is_open {
+        // A full quorum needs no more, and yet whoever says no before it is spent ends it.
+        let is_full = approval.decision == ApprovalDecision::Grant && self.missing() == 0;
+        if self.denied.is_some() || is_full {
             return Err(Refusal::Closed);
         }
         let action = &self.request.card.action;
@@ -242,7 +243,7 @@ impl Hearing {
     }
 
     /// How many people are missing: for the quorum, or for a role that nobody yet has.
-    fn missing(&self) -> u32 {
+    pub fn missing(&self) -> u32 {
         let people: BTreeSet<&ActorId> = self.granted.iter().map(|one| &one.approver).collect();
         let covered: BTreeSet<&String> = self.granted.iter().flat_map(|one| &one.roles).collect();
         let uncovered = self.request.requirement.roles.iter();
@@ -256,96 +257,17 @@ impl Hearing {
     }
 }
 
-/// An open request of a live session.
-#[derive(Debug)]
-pub struct Pending {
-    held: Option<Held>,
-    hearing: Hearing,
-    recorded: Receipt,
-}
-
-impl Pending {
-    /// Opens a request for a held action and records it.
-    pub fn open(
-        held: Held,
-        request: ApprovalRequest,
-        log: &LogWriter,
-        actor: &ActorId,
-    ) -> Result<Self, AppendError> {
-        let parents = [held.seq()];
-        let receipt = log.append(EventType::APPROVAL_REQUESTED, actor, &parents, &request)?;
-        Ok(Self {
-            held: Some(held),
-            recorded: receipt,
-            hearing: Hearing::new(request),
-        })
-    }
-
-    /// What is asked.
-    pub fn request(&self) -> &ApprovalRequest {
-        self.hearing.request()
-    }
-
-    /// The event that recorded it.
-    pub fn recorded(&self) -> &Receipt {
-        &self.recorded
-    }
-
-    /// Hears one statement and records what came of it.
-    pub fn hear(
-        &mut self,
-        statement: &Envelope,
-        approvers: &Approvers,
-        now: Timestamp,
-        log: &LogWriter,
-        actor: &ActorId,
-    ) -> Result<Heard, AppendError> {
-        let request = self.request().id;
-        let counted = self.hearing.hear(statement, approvers, now);
-        let (kind, record) = match &counted {
-            Err(refusal) => (
-                EventType::APPROVAL_REFUSED,
-                Answer {
-                    reason: Some(refusal.clone()),
-                    ..Answer::new(request, statement, now)
-                },
-            ),
-            Ok(Counted::Deny { .. }) => (
-                EventType::APPROVAL_DENIED,
-                Answer::new(request, statement, now),
-            ),
-            Ok(Counted::Grant { missing }) => (
-                EventType::APPROVAL_GRANTED,
-                Answer {
-                    missing: Some(*missing),
-                    ..Answer::new(request, statement, now)
-                },
-            ),
-        };
-        log.append(kind, actor, &[self.recorded.seq()], &record)?;
-        Ok(match counted {
-            Err(refusal) => Heard::Refused(refusal),
-            Ok(Counted::Deny { approver, reason }) => {
-                self.held = None;
-                Heard::Denied { approver, reason }
-            }
-            Ok(Counted::Grant { missing: 0 }) => match self.held.take() {
-                Some(held) => Heard::Granted(held.granted(request, self.hearing.grants())),
-                // A full quorum closes the hearing, so nothing is granted a second time.
-                None => Heard::Refused(Refusal::Repeated),
-            },
-            Ok(Counted::Grant { missing }) => Heard::Counted { missing },
-        })
-    }
-}
-
 /// `approval.granted@1`, `approval.denied@1` and `approval.refused@1`.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Answer {
     /// The request.
     pub request: RequestId,
-    /// The statement, whole.
-    pub statement: Envelope,
+    /// The statement, whole; none where what came is none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub statement: Option<Envelope>,
+    /// What came instead.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub unreadable: Option<Unreadable>,
     /// The moment at which it was checked.
     pub heard_at: Timestamp,
     /// The first check that failed.
@@ -356,11 +278,39 @@ pub struct Answer {
     pub missing: Option<u32>,
 }
 
+/// Something that is no statement.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Unreadable {
+    /// Its beginning, inert.
+    pub begins: String,
+    /// How long it is, in bytes.
+    pub bytes: u64,
+    /// All of it, by digest.
+    pub digest: Digest,
+}
+
 impl Answer {
-    fn new(request: RequestId, statement: &Envelope, heard_at: Timestamp) -> Self {
+    pub(super) fn new(request: RequestId, statement: &Envelope, heard_at: Timestamp) -> Self {
         Self {
             request,
-            statement: statement.clone(),
+            statement: Some(statement.clone()),
+            unreadable: None,
+            heard_at,
+            reason: None,
+            missing: None,
+        }
+    }
+
+    pub(super) fn unreadable(request: RequestId, sent: &[u8], heard_at: Timestamp) -> Self {
+        let unreadable = Unreadable {
+            begins: Excerpt::of(&String::from_utf8_lossy(sent)).to_string(),
+            bytes: sent.len() as u64,
+            digest: sha256(sent),
+        };
+        Self {
+            request,
+            statement: None,
+            unreadable: Some(unreadable),
             heard_at,
             reason: None,
             missing: None,

@@ -5,17 +5,19 @@ use std::collections::BTreeMap;
 use lodestar_core::contract::{Contract, arguments};
 use lodestar_core::digest::Digest;
 use lodestar_core::event::EventType;
-use lodestar_core::fingerprint::{FingerprintFields, NormalPath};
-use lodestar_core::id::{ActionId, RequestId};
+use lodestar_core::fingerprint::{Fingerprint, FingerprintFields, NormalPath};
+use lodestar_core::id::ActionId;
 use lodestar_core::ladder::{Rung, Verdict};
 use lodestar_core::name::{SessionId, ToolName};
 use lodestar_core::time::Timestamp;
-use lodestar_kernel::measure::Measured;
+use lodestar_kernel::HeldWorld;
 use lodestar_kernel::opening::Opening;
 use lodestar_kernel::record::{Cleared, Finished, Proposal, Rejected, Rejection, Unknown};
 use lodestar_kernel::registry::ToolRecord;
 use lodestar_log::Event;
-use lodestar_policy::{Answer, ApprovalRequest, Counted, Gate, Hearing, Judgement};
+use lodestar_policy::{
+    Answer, ApprovalRequest, Closed, Closing, Counted, Gate, Judgement, Refusal, Requests, Standing,
+};
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 
@@ -28,7 +30,7 @@ pub(super) struct Actions {
     other: Option<Gate>,
     tools: BTreeMap<ToolName, ToolRecord>,
     actions: BTreeMap<ActionId, Followed>,
-    requests: BTreeMap<RequestId, Asked>,
+    requests: Requests,
     halted: bool,
 }
 
@@ -40,11 +42,6 @@ struct Followed {
     cleared: bool,
     ended: bool,
     rejected: bool,
-}
-
-struct Asked {
-    hearing: Hearing,
-    full: bool,
 }
 
 impl Actions {
@@ -64,7 +61,7 @@ impl Actions {
             gate,
             other,
             actions: BTreeMap::new(),
-            requests: BTreeMap::new(),
+            requests: Requests::default(),
             halted: false,
         }
     }
@@ -83,6 +80,8 @@ impl Actions {
             EventType::APPROVAL_GRANTED,
             EventType::APPROVAL_DENIED,
             EventType::APPROVAL_REFUSED,
+            EventType::APPROVAL_EXPIRED,
+            EventType::APPROVAL_CONSUMED,
             EventType::SESSION_HALTED,
         ]
         .contains(&kind)
@@ -123,6 +122,9 @@ impl Actions {
             EventType::APPROVAL_GRANTED
             | EventType::APPROVAL_DENIED
             | EventType::APPROVAL_REFUSED => self.answered(kind, notes.read(payload), &mut notes),
+            EventType::APPROVAL_EXPIRED | EventType::APPROVAL_CONSUMED => {
+                self.ended_request(kind, notes.read(payload), &mut notes);
+            }
             EventType::ACTION_CLEARED => self.cleared(notes.read(payload), &mut notes),
             EventType::ACTION_REJECTED => self.rejected(notes.read(payload), &mut notes),
             EventType::ACTION_COMPLETED | EventType::ACTION_FAILED => {
@@ -212,12 +214,10 @@ impl Actions {
         if let Err(derived) = self.check_request(&request) {
             notes.differ("a request", derived);
         }
-        let asked = Asked {
-            hearing: Hearing::new(request),
-            full: false,
-        };
-        let id = asked.hearing.request().id;
-        if self.requests.insert(id, asked).is_some() {
+        if request.card.fingerprint().ok() != Some(request.card.action.fingerprint) {
+            notes.differ("a card", "that it shows another act than its fingerprint says");
+        }
+        if !self.requests.open(request) {
             notes.differ("a request", "that there was one of this id before");
         }
     }
@@ -251,24 +251,30 @@ impl Actions {
     fn answered(&mut self, kind: EventType, answer: Option<Answer>, notes: &mut Notes<'_>) {
         let Some(answer) = answer else { return };
         notes.replay.answers += 1;
-        let Some(asked) = self.requests.get_mut(&answer.request) else {
-            return notes.differ("an answer", "that there was no such request");
-        };
-        let created_at = asked.hearing.request().created_at;
-        if answer.heard_at < created_at || answer.heard_at > notes.time {
+        let asked = self.requests.get(answer.request);
+        let created_at = asked.map(|hearing| hearing.request().created_at);
+        let is_before = created_at.is_some_and(|created_at| answer.heard_at < created_at);
+        if is_before || answer.heard_at > notes.time {
             notes.differ("an answer", "that it was heard at another time");
         }
+        let Some(statement) = &answer.statement else {
+            let is_refused = kind == EventType::APPROVAL_REFUSED;
+            let malformed = matches!(answer.reason, Some(Refusal::Malformed { .. }));
+            if !is_refused || !malformed || answer.unreadable.is_none() {
+                notes.differ("an answer", "that no statement is there to be heard");
+            }
+            return;
+        };
         let approvers = &self.opening.approvers;
-        let heard = asked
-            .hearing
-            .hear(&answer.statement, approvers, answer.heard_at);
+        let heard = self
+            .requests
+            .hear(answer.request, statement, approvers, answer.heard_at);
         let (derived, same) = match &heard {
             Ok(Counted::Grant { missing }) => {
-                asked.full = *missing == 0;
                 let same = kind == EventType::APPROVAL_GRANTED && answer.missing == Some(*missing);
                 (format!("a grant, with {missing} missing"), same)
             }
-            Ok(Counted::Deny { .. }) => ("a denial".to_owned(), kind == EventType::APPROVAL_DENIED),
+            Ok(Counted::Deny(_)) => ("a denial".to_owned(), kind == EventType::APPROVAL_DENIED),
             Err(refusal) => {
                 let same = answer.reason.as_ref() == Some(refusal);
                 let same = same && kind == EventType::APPROVAL_REFUSED;
@@ -298,18 +304,23 @@ impl Actions {
         }
         let judged = action.judged.as_ref().map(|(seq, one)| (*seq, one.verdict));
         let ground = match judged {
-            Some((seq, _)) if seq != cleared.judged => Err("that it names another verdict"),
+            Some((seq, _)) if seq != cleared.judged => {
+                Err("that it names another verdict".to_owned())
+            }
             Some((_, Verdict::Allow)) => Ok(()),
-            Some((_, Verdict::Hold)) => granted(&cleared, &mut self.requests),
-            Some((_, Verdict::Deny)) => Err("that the action was denied"),
-            None => Err("that there was no verdict"),
+            Some((_, Verdict::Hold)) => {
+                let fingerprint = action.proposal.action.fingerprint;
+                granted(&cleared, fingerprint, notes.time, &mut self.requests)
+            }
+            Some((_, Verdict::Deny)) => Err("that the action was denied".to_owned()),
+            None => Err("that there was no verdict".to_owned()),
         };
         if let Err(derived) = ground {
             notes.differ("a clearance", derived);
         }
-        let asked = cleared.request.and_then(|id| self.requests.get(&id));
+        let asked = cleared.request.and_then(|id| self.requests.get(id));
         let expected = match asked {
-            Some(asked) => measured_on(&asked.hearing.request().card.measured),
+            Some(asked) => HeldWorld::shown_on(&asked.request().card).map(|world| world.measured),
             None => Some(action.proposal.preconditions.clone()),
         };
         let expected = expected.map(|all| {
@@ -323,6 +334,34 @@ impl Actions {
         if expected.as_ref() != Some(&cleared.measured) {
             notes.differ("a clearance", "that the world had moved");
         }
+    }
+
+    /// A request that is closed without a clearance: expired when its time was over, or spent in vain.
+    fn ended_request(
+        &mut self,
+        kind: EventType,
+        closed: Option<Closed>,
+        notes: &mut Notes<'_>,
+    ) {
+        let Some(Closed { request, closing }) = closed else {
+            return;
+        };
+        let standing = self.requests.standing(request);
+        let expires_at = self.requests.get(request).map(|one| one.request().expires_at);
+        let derived = match (standing, closing) {
+            (None, _) => Err("that there was no such request"),
+            (Some(Standing::Over(_)), _) => Err("that the request was over before"),
+            (Some(_), Closing::Expired) if expires_at > Some(notes.time) => {
+                Err("that its time was not over")
+            }
+            (Some(Standing::Open), Closing::WorldMoved) => Err("that nobody had granted it"),
+            _ if Closed::kind(closing) != Some(kind) => Err("that it ended otherwise"),
+            _ => Ok(()),
+        };
+        if let Err(derived) = derived {
+            notes.differ("the end of a request", derived);
+        }
+        self.requests.close(request, closing);
     }
 
     fn rejected(&mut self, rejected: Option<Rejected>, notes: &mut Notes<'_>) {
@@ -367,32 +406,21 @@ impl Actions {
     }
 }
 
-/// What a card says was measured; none if it cannot be read.
-fn measured_on(card: &[Value]) -> Option<Vec<Measured>> {
-    card.iter()
-        .map(|one| serde_json::from_value(one.clone()).ok())
-        .collect()
-}
-
-/// Whether enough people said yes, and whether their word is still unspent.
+/// Whether enough people said yes to exactly this act, in time, and whether their word was unspent.
 fn granted(
     cleared: &Cleared,
-    requests: &mut BTreeMap<RequestId, Asked>,
-) -> Result<(), &'static str> {
-    let asked = cleared
+    fingerprint: Fingerprint,
+    time: Timestamp,
+    requests: &mut Requests,
+) -> Result<(), String> {
+    let request = cleared
         .request
-        .and_then(|request| requests.get_mut(&request));
-    let asked = asked.ok_or("that the action was held, and no request of it granted")?;
-    if asked.hearing.request().card.action.id != cleared.action {
-        return Err("that the request was for another action");
-    }
-    if !std::mem::take(&mut asked.full) {
-        return Err("that not enough people had agreed, or their word was spent");
-    }
-    if asked.hearing.grants() != cleared.grants {
-        return Err("that other grants were given than were spent");
-    }
-    Ok(())
+        .ok_or("that the action was held, and no request of it granted")?;
+    let taken_at = cleared.taken_at.filter(|taken_at| *taken_at <= time);
+    let taken_at = taken_at.ok_or("that its grants were taken at another time")?;
+    requests
+        .spend(request, fingerprint, &cleared.grants, taken_at)
+        .map_err(|problem| format!("that {problem}"))
 }
 
 fn check_proposal(

@@ -1,0 +1,90 @@
+//! Channels: the ways by which people outside of this process are asked, and answer.
+//!
+//! No channel is trusted. What it delivers is bytes, which count only if they are a statement that
+//! somebody in the operator's registry signed for exactly the request that is open; what it is told is
+//! only what people need to see. It cannot run anything, and it never writes the log.
+
+use std::future::Future;
+use std::pin::Pin;
+
+use lodestar_core::id::RequestId;
+use lodestar_core::name::{ActorId, ProjectId, SessionId};
+use lodestar_core::time::Timestamp;
+pub use lodestar_policy::Closing;
+use lodestar_policy::ApprovalRequest;
+use serde::{Deserialize, Serialize};
+use thiserror::Error;
+
+/// What people are told of an open request.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Announcement {
+    /// The project whose session waits.
+    pub project: ProjectId,
+    /// The request, with its card.
+    pub request: ApprovalRequest,
+    /// Who has said yes so far.
+    #[serde(default)]
+    pub granted_by: Vec<ActorId>,
+    /// How many people are missing still.
+    pub missing: u32,
+}
+
+/// What people are told of an action that ran without being held.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Notice {
+    /// The session.
+    pub session: SessionId,
+    /// When.
+    pub at: Timestamp,
+    /// In words, inert.
+    pub what: String,
+}
+
+/// Something that came in. Nobody has looked at it yet.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Delivered {
+    /// The request that it says it answers.
+    pub request: RequestId,
+    /// What was sent, as it came, at most [`MAX_DELIVERED`] bytes of it.
+    pub bytes: Vec<u8>,
+}
+
+/// Most that one answer may take; a longer one is cut there, and therefore refused.
+pub const MAX_DELIVERED: usize = 64 << 10;
+
+/// Why a channel is of no use at the moment.
+#[derive(Debug, Error)]
+#[error("the {channel} cannot be used: {problem}")]
+pub struct ChannelError {
+    /// Which, as people call it.
+    pub channel: &'static str,
+    /// What is wrong, and what to do.
+    pub problem: String,
+}
+
+/// Something that a channel does, and may fail at.
+pub type Doing<'a, T> = Pin<Box<dyn Future<Output = Result<T, ChannelError>> + Send + 'a>>;
+
+/// A way by which people are asked and answer.
+///
+/// One session uses it at a time: announcements may come from several calls at once, [`next`](Self::next)
+/// is waited for by one task. An error of `announce`, `withdraw` or `notify` is told and changes nothing;
+/// after one of `next` the session waits a little before it asks again.
+pub trait Channel: Send + Sync {
+    /// Tells people of a request, or that more of them have agreed.
+    fn announce<'a>(&'a self, announcement: &'a Announcement) -> Doing<'a, ()>;
+
+    /// Tells them that a request is over.
+    fn withdraw<'a>(&'a self, request: RequestId, closing: Closing) -> Doing<'a, ()>;
+
+    /// Tells them of something that ran.
+    fn notify<'a>(&'a self, notice: &'a Notice) -> Doing<'a, ()>;
+
+    /// Waits until something comes in, without looking again and again. Dropping the future loses
+    /// nothing.
+    fn next(&self) -> Doing<'_, Delivered>;
+
+    /// Tells the channel that what it delivered is in the log, whatever came of it: it need not be
+    /// delivered again.
+    fn recorded<'a>(&'a self, delivered: &'a Delivered) -> Doing<'a, ()>;
+}

@@ -1,0 +1,142 @@
+//! People outside of the process: they are told through channels, and what comes back is heard.
+
+use std::sync::{Arc, PoisonError, Weak};
+use std::time::Duration;
+
+use lodestar_core::id::RequestId;
+use lodestar_core::ladder::Rung;
+use lodestar_kernel::record::Proposal;
+use lodestar_policy::{Closing, Heard};
+
+use super::{Inner, Session};
+use crate::channel::{Announcement, Channel, ChannelError, Delivered, Notice};
+use crate::error::GuardError;
+
+/// How long a channel that failed is left alone.
+const REST: Duration = Duration::from_secs(1);
+
+impl Session {
+    /// Tells people of a request, or that more of them have agreed.
+    pub(super) async fn announce(&self, request: RequestId) {
+        let channels = self.inner.holds.channels();
+        if channels.is_empty() {
+            return;
+        }
+        let announcement = {
+            let mut office = self.office();
+            let Some(hearing) = office.desk.requests().get(request) else {
+                return;
+            };
+            Announcement {
+                project: self.inner.log.dir().project().clone(),
+                request: hearing.request().clone(),
+                granted_by: hearing.granted_by().into_iter().cloned().collect(),
+                missing: hearing.missing(),
+            }
+        };
+        for channel in channels {
+            self.note(channel.announce(&announcement).await);
+        }
+    }
+
+    /// Tells people that a request is over.
+    pub(super) async fn withdraw(&self, request: RequestId, closing: Closing) {
+        for channel in self.inner.holds.channels() {
+            self.note(channel.withdraw(request, closing).await);
+        }
+    }
+
+    /// Tells people of something that ran. Nobody waits for that.
+    pub(super) fn tell(&self, notice: Notice) {
+        for channel in self.inner.holds.channels() {
+            let (session, channel, notice) = (self.clone(), Arc::clone(channel), notice.clone());
+            tokio::spawn(async move { session.note(channel.notify(&notice).await) });
+        }
+    }
+
+    /// Tells people of an action that ran without being held, if they are to know.
+    pub(super) fn tell_of(&self, proposal: &Proposal) {
+        let action = &proposal.action;
+        if action.contract.required_level < Rung::L3 || self.inner.holds.channels().is_empty() {
+            return;
+        }
+        self.tell(Notice {
+            session: self.id().clone(),
+            at: self.now(),
+            what: proposal.in_words(),
+        });
+    }
+
+    /// The last thing that was wrong with a channel.
+    pub fn channel_problem(&self) -> Option<String> {
+        let problem = self.inner.channel_problem.lock();
+        problem.ok().and_then(|problem| problem.clone())
+    }
+
+    fn note(&self, done: Result<(), ChannelError>) {
+        if let Err(problem) = done
+            && let Ok(mut last) = self.inner.channel_problem.lock()
+        {
+            *last = Some(problem.to_string());
+        }
+    }
+
+    pub(super) fn stop_listening(&self) {
+        let listeners = self.inner.listeners.lock();
+        for listener in listeners.unwrap_or_else(PoisonError::into_inner).drain(..) {
+            listener.abort();
+        }
+    }
+
+    /// Starts to listen to every channel; it ends with the session.
+    pub(super) fn listen(&self) {
+        for channel in self.inner.holds.channels() {
+            let listening = listen(Arc::downgrade(&self.inner), Arc::clone(channel));
+            let task = tokio::spawn(listening);
+            if let Ok(mut listeners) = self.inner.listeners.lock() {
+                listeners.push(task.abort_handle());
+            }
+        }
+    }
+
+    async fn take_delivery(
+        &self,
+        channel: &dyn Channel,
+        delivered: &Delivered,
+    ) -> Result<(), GuardError> {
+        let request = delivered.request;
+        let heard = self.hear(request, &delivered.bytes)?;
+        self.note(channel.recorded(delivered).await);
+        match heard {
+            Heard::Counted { .. } => self.announce(request).await,
+            Heard::Denied(_) => self.withdraw(request, Closing::Denied).await,
+            Heard::Granted => self.announce(request).await,
+            Heard::Refused(_) => {}
+        }
+        Ok(())
+    }
+}
+
+async fn listen(session: Weak<Inner>, channel: Arc<dyn Channel>) {
+    loop {
+        match channel.next().await {
+            Ok(delivered) => {
+                let Some(inner) = session.upgrade() else {
+                    return;
+                };
+                let session = Session { inner };
+                // A log that takes nothing any more ends the session, and with it this.
+                if session.take_delivery(channel.as_ref(), &delivered).await.is_err() {
+                    return;
+                }
+            }
+            Err(problem) => {
+                let Some(inner) = session.upgrade() else {
+                    return;
+                };
+                Session { inner }.note(Err(problem));
+                tokio::time::sleep(REST).await;
+            }
+        }
+    }
+}

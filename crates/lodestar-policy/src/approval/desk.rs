@@ -1,0 +1,245 @@
+//! The desk of a live session: requests are opened, people are heard, and a full quorum is turned into
+//! leave to clear one action, once.
+//!
+//! Everything it does is in the log before it counts. What is not in the log is only which grants are
+//! on their way to a clearance at this moment: after a crash they are unspent, because nothing ran.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use lodestar_core::event::EventType;
+use lodestar_core::id::RequestId;
+use lodestar_core::name::ActorId;
+use lodestar_core::statement::Envelope;
+use lodestar_core::time::Timestamp;
+use lodestar_log::{AppendError, LogWriter, Receipt};
+use serde::{Deserialize, Serialize};
+
+use super::{
+    Answer, ApprovalRequest, Approvers, Closing, Counted, Denial, NotSpendable, Refusal, Requests, Standing,
+};
+use crate::ruling::{Held, Permit, Spending, Spent};
+
+/// `approval.expired@1` and `approval.consumed@1`: a request is over although nothing was cleared.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Closed {
+    /// The request.
+    pub request: RequestId,
+    /// How it ended.
+    pub closing: Closing,
+}
+
+impl Closed {
+    /// The type of the event that says so; none for what other events say.
+    pub fn kind(closing: Closing) -> Option<EventType> {
+        match closing {
+            Closing::Expired | Closing::Abandoned => Some(EventType::APPROVAL_EXPIRED),
+            Closing::WorldMoved => Some(EventType::APPROVAL_CONSUMED),
+            Closing::Spent | Closing::Denied => None,
+        }
+    }
+}
+
+/// What came of hearing a statement.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Heard {
+    /// It does not count; a later one still may.
+    Refused(Refusal),
+    /// It counts; more are needed.
+    Counted {
+        /// How many distinct approvers are still missing.
+        missing: u32,
+    },
+    /// Enough people said yes.
+    Granted,
+    /// Somebody said no, and that ends it.
+    Denied(Denial),
+}
+
+/// Where the desk writes.
+#[derive(Debug, Clone, Copy)]
+pub struct Book<'a> {
+    /// The session's log.
+    pub log: &'a LogWriter,
+    /// Who is recorded as having done it.
+    pub actor: &'a ActorId,
+}
+
+/// The open requests of a live session.
+#[derive(Debug, Default)]
+pub struct Desk {
+    requests: Requests,
+    /// The events that recorded them.
+    recorded: BTreeMap<RequestId, u64>,
+    /// Granted ones that are on their way to a clearance, as long as somebody has the permit.
+    taken: BTreeMap<RequestId, Arc<Spending>>,
+}
+
+impl Desk {
+    /// The desk of a session that is taken up again; `recorded` are the events of its requests.
+    pub fn restored(requests: Requests, recorded: BTreeMap<RequestId, u64>) -> Self {
+        Self {
+            requests,
+            recorded,
+            taken: BTreeMap::new(),
+        }
+    }
+
+    /// What was asked so far, and where it stands.
+    pub fn requests(&mut self) -> &Requests {
+        self.settle();
+        &self.requests
+    }
+
+    /// The request that already asks for what is held, if its answer can still open it.
+    pub fn asking_for(&mut self, held: &Held, now: Timestamp) -> Option<RequestId> {
+        self.settle();
+        let judgement = held.judgement();
+        let requirement = judgement.requirement.as_ref()?;
+        let (fingerprint, policy) = (held.fingerprint(), judgement.policy);
+        let asking = self
+            .requests
+            .asking_for(fingerprint, policy, requirement, now)?;
+        (!self.taken.contains_key(&asking)).then_some(asking)
+    }
+
+    /// Opens a request for a held action and records it.
+    pub fn open(
+        &mut self,
+        held: &Held,
+        request: ApprovalRequest,
+        book: Book<'_>,
+    ) -> Result<Receipt, AppendError> {
+        let kind = EventType::APPROVAL_REQUESTED;
+        let receipt = book.log.append(kind, book.actor, &[held.seq()], &request)?;
+        self.recorded.insert(request.id, receipt.seq());
+        self.requests.open(request);
+        Ok(receipt)
+    }
+
+    /// Hears what somebody sent in answer to a request, and records what came of it.
+    pub fn hear(
+        &mut self,
+        id: RequestId,
+        sent: &[u8],
+        approvers: &Approvers,
+        now: Timestamp,
+        book: Book<'_>,
+    ) -> Result<Heard, AppendError> {
+        self.settle();
+        let parents: Vec<u64> = self.recorded.get(&id).copied().into_iter().collect();
+        // While somebody is heard, what is on its way is not cleared: the log says which came first.
+        let spending = self.taken.get(&id).map(Arc::clone);
+        let mut spent = spending.as_ref().map(|spending| spending.lock());
+        if spent.as_deref() == Some(&Spent::Yes) {
+            self.requests.close(id, Closing::Spent);
+        }
+        let (record, kind, heard) = match Envelope::from_json(sent) {
+            Err(problem) => {
+                let refusal = Refusal::Malformed {
+                    problem: problem.to_string(),
+                };
+                let mut record = Answer::unreadable(id, sent, now);
+                record.reason = Some(refusal.clone());
+                (record, EventType::APPROVAL_REFUSED, Heard::Refused(refusal))
+            }
+            Ok(statement) => {
+                let mut record = Answer::new(id, &statement, now);
+                let counted = self.requests.hear(id, &statement, approvers, now);
+                let (kind, heard) = match counted {
+                    Err(refusal) => {
+                        record.reason = Some(refusal.clone());
+                        (EventType::APPROVAL_REFUSED, Heard::Refused(refusal))
+                    }
+                    Ok(Counted::Deny(denial)) => {
+                        (EventType::APPROVAL_DENIED, Heard::Denied(denial))
+                    }
+                    Ok(Counted::Grant { missing }) => {
+                        record.missing = Some(missing);
+                        let heard = match missing {
+                            0 => Heard::Granted,
+                            missing => Heard::Counted { missing },
+                        };
+                        (EventType::APPROVAL_GRANTED, heard)
+                    }
+                };
+                (record, kind, heard)
+            }
+        };
+        if let (Some(spent), Heard::Denied(_)) = (&mut spent, &heard) {
+            **spent = Spent::Revoked;
+        }
+        book.log.append(kind, book.actor, &parents, &record)?;
+        Ok(heard)
+    }
+
+    /// Turns a full quorum into leave to clear what is held. As long as the permit is there, nobody
+    /// else gets one; if it goes unspent, the grants are as good as before.
+    pub fn take(
+        &mut self,
+        id: RequestId,
+        held: Held,
+        now: Timestamp,
+    ) -> Result<Permit, (Held, NotSpendable)> {
+        self.settle();
+        if self.taken.contains_key(&id) {
+            return Err((held, NotSpendable::Taken));
+        }
+        match self.requests.spendable(id, held.fingerprint(), now) {
+            Ok(grants) => {
+                let spending = Arc::new(Spending::default());
+                self.taken.insert(id, Arc::clone(&spending));
+                Ok(held.granted(id, grants, now, spending))
+            }
+            Err(why) => Err((held, why)),
+        }
+    }
+
+    /// What has become of permits that are gone.
+    fn settle(&mut self) {
+        let requests = &mut self.requests;
+        self.taken.retain(|id, spending| {
+            let is_on_its_way = Arc::strong_count(spending) > 1;
+            if *spending.lock() == Spent::Yes {
+                requests.close(*id, Closing::Spent);
+            }
+            is_on_its_way
+        });
+    }
+
+    /// Ends a request, and records it where no other event says it.
+    pub fn close(
+        &mut self,
+        id: RequestId,
+        closing: Closing,
+        book: Book<'_>,
+    ) -> Result<(), AppendError> {
+        self.settle();
+        self.taken.remove(&id);
+        if matches!(self.requests.standing(id), None | Some(Standing::Over(_))) {
+            return Ok(());
+        }
+        if let Some(kind) = Closed::kind(closing) {
+            let parents: Vec<u64> = self.recorded.get(&id).copied().into_iter().collect();
+            let closed = Closed {
+                request: id,
+                closing,
+            };
+            book.log.append(kind, book.actor, &parents, &closed)?;
+        }
+        self.requests.close(id, closing);
+        Ok(())
+    }
+
+    /// Ends every request whose time is over.
+    pub fn sweep(&mut self, now: Timestamp, book: Book<'_>) -> Result<Vec<RequestId>, AppendError> {
+        self.settle();
+        let mut overdue = self.requests.overdue(now);
+        // What is on its way was in time when it was taken.
+        overdue.retain(|id| !self.taken.contains_key(id));
+        for id in &overdue {
+            self.close(*id, Closing::Expired, book)?;
+        }
+        Ok(overdue)
+    }
+}

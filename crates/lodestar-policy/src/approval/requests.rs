@@ -1,0 +1,215 @@
+//! The requests of one session and what has become of each: pure, so that a live session, one that is
+//! taken up again and replay all count alike.
+
+use std::collections::BTreeMap;
+
+use lodestar_core::digest::Digest;
+use lodestar_core::fingerprint::Fingerprint;
+use lodestar_core::id::RequestId;
+use lodestar_core::statement::Envelope;
+use lodestar_core::time::Timestamp;
+use serde::{Deserialize, Serialize};
+use thiserror::Error;
+
+use super::{ApprovalRequest, Approvers, Counted, Hearing, Refusal};
+use crate::judgement::Requirement;
+
+/// How a request ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Closing {
+    /// Enough people agreed, and exactly this was cleared.
+    Spent,
+    /// Somebody said no.
+    Denied,
+    /// Its time was over.
+    Expired,
+    /// Enough people agreed, and the world was not any more what they had seen.
+    WorldMoved,
+    /// Its session cannot be taken up again.
+    Abandoned,
+}
+
+/// Where a request stands.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Standing {
+    /// People are missing.
+    Open,
+    /// Enough people agreed; nothing has been cleared by their word yet.
+    Granted,
+    /// It is over.
+    Over(Closing),
+}
+
+/// Why a request opens nothing.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Error)]
+pub enum NotSpendable {
+    /// There is none.
+    #[error("there is no such request")]
+    Unknown,
+    /// People are missing.
+    #[error("not enough people have agreed")]
+    NotGranted,
+    /// It is over.
+    #[error("the request is over")]
+    Over(Closing),
+    /// Somebody is about to spend it.
+    #[error("the request is about to be spent on another call of the same act")]
+    Taken,
+    /// Its time is over.
+    #[error("the request has expired")]
+    Expired,
+    /// It is for another act.
+    #[error("the request is for another act")]
+    OtherFingerprint,
+    /// Other statements opened it.
+    #[error("other grants were given than were spent")]
+    OtherGrants,
+}
+
+#[derive(Debug, Clone)]
+struct Asked {
+    hearing: Hearing,
+    standing: Standing,
+}
+
+/// All requests of a session.
+#[derive(Debug, Clone, Default)]
+pub struct Requests {
+    asked: BTreeMap<RequestId, Asked>,
+    /// Those that are not over, by what they are for.
+    live: BTreeMap<Fingerprint, RequestId>,
+}
+
+impl Requests {
+    /// Takes in a new request. False, and nothing is changed, where there was one of this id before.
+    pub fn open(&mut self, request: ApprovalRequest) -> bool {
+        let (id, fingerprint) = (request.id, request.card.action.fingerprint);
+        if self.asked.contains_key(&id) {
+            return false;
+        }
+        let asked = Asked {
+            hearing: Hearing::new(request),
+            standing: Standing::Open,
+        };
+        self.asked.insert(id, asked);
+        self.live.insert(fingerprint, id);
+        true
+    }
+
+    /// What was asked, and who has agreed.
+    pub fn get(&self, id: RequestId) -> Option<&Hearing> {
+        self.asked.get(&id).map(|asked| &asked.hearing)
+    }
+
+    /// Where a request stands.
+    pub fn standing(&self, id: RequestId) -> Option<Standing> {
+        self.asked.get(&id).map(|asked| asked.standing)
+    }
+
+    /// Those that are not over.
+    pub fn live(&self) -> impl Iterator<Item = &Hearing> {
+        let all = self.asked.values();
+        all.filter(|asked| !matches!(asked.standing, Standing::Over(_)))
+            .map(|asked| &asked.hearing)
+    }
+
+    /// The request that already asks for exactly this act, of as many people, under the same policy.
+    pub fn asking_for(
+        &self,
+        fingerprint: Fingerprint,
+        policy: Digest,
+        requirement: &Requirement,
+        now: Timestamp,
+    ) -> Option<RequestId> {
+        let id = *self.live.get(&fingerprint)?;
+        let request = self.get(id)?.request();
+        let is_same = request.policy == policy && request.requirement == *requirement;
+        (is_same && now < request.expires_at).then_some(id)
+    }
+
+    /// Checks a statement and counts it if it holds.
+    pub fn hear(
+        &mut self,
+        id: RequestId,
+        statement: &Envelope,
+        approvers: &Approvers,
+        now: Timestamp,
+    ) -> Result<Counted, Refusal> {
+        let asked = self.asked.get_mut(&id).ok_or(Refusal::UnknownRequest)?;
+        if let Standing::Over(_) = asked.standing {
+            return Err(Refusal::Closed);
+        }
+        let counted = asked.hearing.hear(statement, approvers, now)?;
+        match counted {
+            Counted::Grant { missing: 0 } => asked.standing = Standing::Granted,
+            Counted::Grant { .. } => {}
+            Counted::Deny(_) => self.close(id, Closing::Denied),
+        }
+        Ok(counted)
+    }
+
+    /// The grants that would be spent if this act were cleared at this moment.
+    pub fn spendable(
+        &self,
+        id: RequestId,
+        fingerprint: Fingerprint,
+        now: Timestamp,
+    ) -> Result<Vec<Digest>, NotSpendable> {
+        let asked = self.asked.get(&id).ok_or(NotSpendable::Unknown)?;
+        let request = asked.hearing.request();
+        match asked.standing {
+            Standing::Over(closing) => return Err(NotSpendable::Over(closing)),
+            Standing::Open => return Err(NotSpendable::NotGranted),
+            Standing::Granted => {}
+        }
+        if request.card.action.fingerprint != fingerprint {
+            return Err(NotSpendable::OtherFingerprint);
+        }
+        if now >= request.expires_at {
+            return Err(NotSpendable::Expired);
+        }
+        Ok(asked.hearing.grants())
+    }
+
+    /// An act was cleared by these grants: nobody's word is left in the request.
+    pub fn spend(
+        &mut self,
+        id: RequestId,
+        fingerprint: Fingerprint,
+        grants: &[Digest],
+        at: Timestamp,
+    ) -> Result<(), NotSpendable> {
+        let given = self.spendable(id, fingerprint, at)?;
+        if given != grants {
+            return Err(NotSpendable::OtherGrants);
+        }
+        self.close(id, Closing::Spent);
+        Ok(())
+    }
+
+    /// Ends a request; one that is over stays as it ended.
+    pub fn close(&mut self, id: RequestId, closing: Closing) {
+        let Some(asked) = self.asked.get_mut(&id) else {
+            return;
+        };
+        if let Standing::Over(_) = asked.standing {
+            return;
+        }
+        asked.standing = Standing::Over(closing);
+        let fingerprint = asked.hearing.request().card.action.fingerprint;
+        // Another request may ask for the same act by now.
+        if self.live.get(&fingerprint) == Some(&id) {
+            self.live.remove(&fingerprint);
+        }
+    }
+
+    /// Those whose time is over and that nobody has closed.
+    pub fn overdue(&self, now: Timestamp) -> Vec<RequestId> {
+        self.live()
+            .map(Hearing::request)
+            .filter(|request| now >= request.expires_at)
+            .map(|request| request.id)
+            .collect()
+    }
+}
