@@ -10,8 +10,8 @@ use std::pin::Pin;
 use lodestar_core::id::RequestId;
 use lodestar_core::name::{ActorId, ProjectId, SessionId};
 use lodestar_core::time::Timestamp;
-pub use lodestar_policy::Closing;
 use lodestar_policy::ApprovalRequest;
+pub use lodestar_policy::Closing;
 use serde::{Deserialize, Serialize};
 use thiserror::Error;
 

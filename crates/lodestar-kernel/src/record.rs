@@ -47,7 +47,11 @@ impl Proposal {
     /// In words, inert: the tool and the paths it is about.
     pub fn in_words(&self) -> String {
         let paths: Vec<_> = self.paths.iter().map(|path| path.as_str()).collect();
-        let what = format!("{} {}", self.action.tool.shown(), Excerpt::of(&paths.join(" ")));
+        let what = format!(
+            "{} {}",
+            self.action.tool.shown(),
+            Excerpt::of(&paths.join(" "))
+        );
         what.trim_end().to_owned()
     }
 

@@ -5,12 +5,6 @@
 //! operator's [`Approvers`] in a fixed order and records it, refused or not.
 
 mod approvers;
-<<<<<<< HEAD
-mod hear;
-
-pub use approvers::{Approver, Approvers, ApproversError};
-pub use hear::{Answer, Counted, Heard, Hearing, Pending, Refusal};
-=======
 mod desk;
 mod hear;
 mod requests;
@@ -19,7 +13,6 @@ pub use approvers::{Approver, Approvers, ApproversError};
 pub use desk::{Book, Closed, Desk, Heard};
 pub use hear::{Answer, Counted, Denial, Hearing, Refusal, Unreadable};
 pub use requests::{Closing, NotSpendable, Requests, Standing};
->>>>>>> 6b1a7f4 (wip: desk)
 
 use lodestar_core::canonical::{self, CanonicalError};
 use lodestar_core::chain::Action;

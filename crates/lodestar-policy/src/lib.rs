@@ -23,13 +23,9 @@ mod text;
 mod value;
 
 pub use approval::{
-<<<<<<< HEAD
-    Answer, ApprovalRequest, Approver, Approvers, ApproversError, Card, Counted, Heard, Hearing,
-    Pending, Refusal, Signed,
-=======
     Answer, ApprovalRequest, Approver, Approvers, ApproversError, Book, Card, Closed, Closing,
-    Counted, Denial, Desk, Heard, Hearing, NotSpendable, Refusal, Requests, Signed, Standing, Unreadable,
->>>>>>> 6b1a7f4 (wip: desk)
+    Counted, Denial, Desk, Heard, Hearing, NotSpendable, Refusal, Requests, Signed, Standing,
+    Unreadable,
 };
 pub use arbiter::{Arbiter, ArbiterError, ArbiterRules};
 pub use check::check;
@@ -44,7 +40,7 @@ pub use policy::{
     MAX_POLICY_LEN, Policy, PolicyError, SIGNATURE_SUFFIX, SignatureState, Unsigned, sign,
     signature_path,
 };
-pub use ruling::{Revoked, Denied, Held, Permit, Ruling};
+pub use ruling::{Denied, Held, Permit, Revoked, Ruling};
 pub use schema::{CedarSchema, SchemaError};
 pub use settings::parse_duration;
 pub use suite::{

@@ -210,7 +210,7 @@ impl Session {
             if Instant::now() >= over || matches!(asking, Asking::Done | Asking::Nobody) {
                 return Ok(match asking {
                     Asking::Outside if !self.inner.approval_timeout.is_zero() => Answered::Late,
-                    Asking::Inside(..) => Answered::Late,
+                    Asking::Inside { .. } => Answered::Late,
                     Asking::Outside | Asking::Done | Asking::Nobody => Answered::Waits,
                 });
             }
@@ -234,7 +234,10 @@ impl Session {
             Holds::Leave => Asking::Nobody,
             Holds::Tell(_) => Asking::Outside,
             Holds::Ask(resolver) => match self.office().asked.insert(request.id) {
-                true => Asking::Inside(resolver.resolve(request), AskedOf(self, request.id)),
+                true => Asking::Inside {
+                    resolving: resolver.resolve(request),
+                    _asked: AskedOf(self, request.id),
+                },
                 false => Asking::Outside,
             },
         }
@@ -351,7 +354,10 @@ impl Session {
 /// Who is asked while a call waits.
 enum Asking<'a> {
     /// The resolver in this process.
-    Inside(Resolving<'a>, AskedOf<'a>),
+    Inside {
+        resolving: Resolving<'a>,
+        _asked: AskedOf<'a>,
+    },
     /// The resolver in this process has answered.
     Done,
     /// People outside, or another call's resolver.
@@ -362,7 +368,7 @@ enum Asking<'a> {
 impl Asking<'_> {
     /// What the resolver brings; never, where it is not asked. Dropping the future loses nothing.
     async fn answer(&mut self) -> Vec<Envelope> {
-        let Self::Inside(resolving, _) = self else {
+        let Self::Inside { resolving, .. } = self else {
             return std::future::pending().await;
         };
         let statements = resolving.as_mut().await;

@@ -23,11 +23,12 @@ use lodestar_kernel::step::Steps;
 use lodestar_kernel::tool::Tool;
 use lodestar_kernel::{Kernel, Parts};
 use lodestar_log::{Clock, LogRoot, LogWriter, ProjectLog, WriterOptions};
-use lodestar_policy::{Agent, Gate, GateError, PolicyError};
+use lodestar_policy::{Agent, Desk, Gate, GateError, PolicyError};
 use lodestar_replay::catch_up;
 use thiserror::Error;
 use tokio::sync::RwLock;
 
+use super::hold::Office;
 use super::memory::Memory;
 use super::{Counted, Holds, Index, Inner, Open, Session};
 use crate::config::{Backend, BadScope, Ceiling, Config, SessionName};
@@ -201,7 +202,9 @@ impl Setup {
     /// what they had called and nobody saw the end of is recorded as unknown.
     pub async fn open(self) -> Result<Session, OpenError> {
         let opening = tokio::task::spawn_blocking(move || self.open_now());
-        opening.await.map_err(|_| GuardError::Panicked)?
+        let session = opening.await.map_err(|_| GuardError::Panicked)??;
+        session.listen();
+        Ok(session)
     }
 
     /// The tools, policy and gate that a session would have, without opening one.

@@ -126,7 +126,11 @@ async fn listen(session: Weak<Inner>, channel: Arc<dyn Channel>) {
                 };
                 let session = Session { inner };
                 // A log that takes nothing any more ends the session, and with it this.
-                if session.take_delivery(channel.as_ref(), &delivered).await.is_err() {
+                if session
+                    .take_delivery(channel.as_ref(), &delivered)
+                    .await
+                    .is_err()
+                {
                     return;
                 }
             }

@@ -16,7 +16,8 @@ use lodestar_log::{AppendError, LogWriter, Receipt};
 use serde::{Deserialize, Serialize};
 
 use super::{
-    Answer, ApprovalRequest, Approvers, Closing, Counted, Denial, NotSpendable, Refusal, Requests, Standing,
+    Answer, ApprovalRequest, Approvers, Closing, Counted, Denial, NotSpendable, Refusal, Requests,
+    Standing,
 };
 use crate::ruling::{Held, Permit, Spending, Spent};
 

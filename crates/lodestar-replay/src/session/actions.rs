@@ -215,7 +215,10 @@ impl Actions {
             notes.differ("a request", derived);
         }
         if request.card.fingerprint().ok() != Some(request.card.action.fingerprint) {
-            notes.differ("a card", "that it shows another act than its fingerprint says");
+            notes.differ(
+                "a card",
+                "that it shows another act than its fingerprint says",
+            );
         }
         if !self.requests.open(request) {
             notes.differ("a request", "that there was one of this id before");
@@ -337,17 +340,15 @@ impl Actions {
     }
 
     /// A request that is closed without a clearance: expired when its time was over, or spent in vain.
-    fn ended_request(
-        &mut self,
-        kind: EventType,
-        closed: Option<Closed>,
-        notes: &mut Notes<'_>,
-    ) {
+    fn ended_request(&mut self, kind: EventType, closed: Option<Closed>, notes: &mut Notes<'_>) {
         let Some(Closed { request, closing }) = closed else {
             return;
         };
         let standing = self.requests.standing(request);
-        let expires_at = self.requests.get(request).map(|one| one.request().expires_at);
+        let expires_at = self
+            .requests
+            .get(request)
+            .map(|one| one.request().expires_at);
         let derived = match (standing, closing) {
             (None, _) => Err("that there was no such request"),
             (Some(Standing::Over(_)), _) => Err("that the request was over before"),
