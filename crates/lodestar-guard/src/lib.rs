@@ -34,6 +34,7 @@ pub use installation::Installation;
 pub use keys::Keys;
 pub use operator::{Operator, OperatorSession};
 pub use recorder::SessionRecorder;
+pub use recover::Abandoned;
 pub use session::{
     CallOptions, Counts, DecideError, Holds, OpenError, Outcome, Reply, Resolver, Resolving,
     Session, Setup,

@@ -1,105 +1,172 @@
-//! Sessions that ended in a crash are ended properly: what they had called and nobody saw the end of
-//! is recorded as unknown, and never run again.
+//! Sessions that are over: one that ended in a crash is ended properly, what it had called and nobody
+//! saw the end of is recorded as unknown, and never run again. One whose requests can still be answered
+//! is taken up again, if everything its verdicts depend on is as it was; if not, its requests are closed.
 
-use std::collections::{BTreeMap, BTreeSet};
+mod past;
+
+pub(crate) use past::Past;
+
+use std::collections::BTreeSet;
+use std::io::{Read as _, Seek as _, SeekFrom};
 
 use lodestar_core::event::EventType;
-use lodestar_core::id::ActionId;
 use lodestar_core::name::{ActorId, SessionId};
-use lodestar_kernel::record::{Cleared, Finished, Unknown};
+use lodestar_core::time::Timestamp;
+use lodestar_kernel::opening::Opening;
 use lodestar_log::verify::is_live;
-use lodestar_log::{Ledger, LedgerState, LogWriter, ProjectLog, Reader, WriterOptions};
+use lodestar_log::{
+    Ledger, LedgerState, LogWriter, ProjectLog, SessionDir, SessionFacts, WriterOptions,
+};
+use lodestar_policy::{Closed, Closing};
 use serde_json::json;
 
 use crate::error::GuardError;
 use crate::keys::Keys;
+use past::unreadable;
 
 /// The actor of what is written about a session that is over.
 const ACTOR: &str = "lodestar";
 
-/// Ends every session of the project that is neither closed nor running. The first that cannot be taken
-/// up again is named: nothing is built on a log that does not hold.
-pub(crate) fn interrupted(log: &ProjectLog, keys: &Keys) -> Result<(), GuardError> {
+/// Most of a log's end that is looked at for how it was closed.
+const MAX_TAIL: u64 = 64 << 10;
+
+/// A session that goes on.
+pub(crate) struct TakenUp {
+    pub(crate) writer: LogWriter,
+    pub(crate) past: Past,
+}
+
+/// A session whose requests nobody can answer any more, because it cannot be taken up again.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Abandoned {
+    /// Which.
+    pub session: SessionId,
+    /// How many requests were closed.
+    pub requests: usize,
+}
+
+/// What became of the sessions that are over.
+#[derive(Default)]
+pub(crate) struct Recovered {
+    pub(crate) again: Option<TakenUp>,
+    pub(crate) abandoned: Vec<Abandoned>,
+}
+
+/// Ends every session of the project that is neither closed nor running, and takes up the latest that
+/// still waits for people. The first that cannot be read is named: nothing is built on a log that does
+/// not hold.
+pub(crate) fn interrupted(
+    log: &ProjectLog,
+    keys: &Keys,
+    opening: &Opening,
+    wanted: Option<&SessionId>,
+    now: Timestamp,
+) -> Result<Recovered, GuardError> {
+    let mut recovered = Recovered::default();
     if !log.ledger_path().exists() {
-        return Ok(());
+        return Ok(recovered);
     }
     let read = Ledger::read(log, &keys.trust(), &BTreeSet::new());
-    let (ledger, _) = read.map_err(|problem| GuardError::Unreadable(problem.to_string()))?;
-    for (session, facts) in ledger.sessions() {
+    let (ledger, _) = read.map_err(unreadable)?;
+    let mut sessions = ledger.sessions();
+    sessions.sort_by_key(|(_, facts)| std::cmp::Reverse(facts.opened_seq));
+    for (session, facts) in sessions {
         let dir = log.session(session);
-        let is_over = facts.state != LedgerState::Open || !dir.dir().is_dir();
-        if is_over || is_live(&dir).unwrap_or(true) {
+        if !dir.dir().is_dir() || is_live(&dir).unwrap_or(true) || !is_of_interest(facts, &dir) {
             continue;
         }
-        end(log, session, keys).map_err(|problem| {
+        let named = |problem: GuardError| {
             GuardError::Unreadable(format!(
-                "session `{session}` ended in a crash and cannot be ended properly: {problem}; \
-                 `lodestar log verify` says more"
+                "session `{session}` cannot be ended properly: {problem}; `lodestar log verify` \
+                 says more"
             ))
-        })?;
-    }
-    Ok(())
-}
-
-fn end(log: &ProjectLog, session: &SessionId, keys: &Keys) -> Result<(), GuardError> {
-    let options = WriterOptions::new(keys.log.clone());
-    let writer = LogWriter::reopen(log, session, &options)?;
-    let actor = ActorId::new(ACTOR).expect("INVARIANT: a short constant");
-    for (seq, unknown) in unfinished(&writer)? {
-        writer.append(EventType::ACTION_UNKNOWN, &actor, &[seq], &unknown)?;
-    }
-    writer.close(&actor, &json!({"reason": "interrupted"}))?;
-    Ok(())
-}
-
-/// What was cleared and has no end, in the order of clearing.
-fn unfinished(writer: &LogWriter) -> Result<Vec<(u64, Unknown)>, GuardError> {
-    let dir = writer.dir();
-    let unreadable = |problem: &dyn std::fmt::Display| GuardError::Unreadable(problem.to_string());
-    let reader = Reader::open(dir).map_err(|problem| unreadable(&problem))?;
-    let mut open: BTreeMap<ActionId, (u64, Unknown)> = BTreeMap::new();
-    for event in reader {
-        let event = event.map_err(|problem| unreadable(&problem))?;
-        let Some(kind) = EventType::parse(event.kind.as_bytes()) else {
-            continue;
         };
-        let is_clearing = kind == EventType::ACTION_CLEARED;
-        let is_end = [
-            EventType::ACTION_COMPLETED,
-            EventType::ACTION_FAILED,
-            EventType::ACTION_UNKNOWN,
-        ]
-        .contains(&kind);
-        if !is_clearing && !is_end {
-            continue;
-        }
-        let whole = event.whole(dir).map_err(|problem| unreadable(&problem))?;
-        // What was redacted cannot be named any more.
-        let Some(payload) = whole else { continue };
-        if is_clearing {
-            if let Ok(cleared) = serde_json::from_value::<Cleared>(payload) {
-                let unknown = Unknown {
-                    action: cleared.action,
-                    clearance: cleared.clearance,
-                    because: "the session ended before the call's result was recorded".to_owned(),
-                };
-                open.insert(cleared.action, (event.seq, unknown));
-            }
-        } else if let Some(action) = action_of(payload) {
-            open.remove(&action);
+        let options = WriterOptions::new(keys.log.clone());
+        let writer = LogWriter::reopen(log, session, &options);
+        let writer = writer.map_err(|problem| named(problem.into()))?;
+        let past = Past::of(&dir).map_err(named)?;
+        end_calls(&writer, &past).map_err(named)?;
+        let fits = wanted.is_none_or(|wanted| wanted == session) && is_same(&past, opening);
+        if recovered.again.is_none() && past.waits(now) && fits {
+            recovered.again = Some(TakenUp { writer, past });
+        } else if let Some(abandoned) = end(&writer, &past, now).map_err(named)? {
+            recovered.abandoned.push(abandoned);
         }
     }
-    let mut open: Vec<_> = open.into_values().collect();
-    open.sort_by_key(|(seq, _)| *seq);
-    Ok(open)
+    Ok(recovered)
 }
 
-fn action_of(payload: serde_json::Value) -> Option<ActionId> {
-    let finished = serde_json::from_value::<Finished>(payload.clone());
-    match finished {
-        Ok(finished) => Some(finished.outcome.action),
-        Err(_) => serde_json::from_value::<Unknown>(payload)
-            .ok()
-            .map(|one| one.action),
+/// One that ended in a crash, or that was closed while requests were open.
+fn is_of_interest(facts: &SessionFacts, dir: &SessionDir) -> bool {
+    match facts.state {
+        LedgerState::Open => true,
+        LedgerState::Closed(_) => left_requests(dir).unwrap_or(false),
     }
+}
+
+/// Whether the last line of a log says that requests are open. Only a hint: the log is read before
+/// anything follows from it.
+fn left_requests(dir: &SessionDir) -> std::io::Result<bool> {
+    let mut file = std::fs::File::open(dir.events_path())?;
+    let length = file.metadata()?.len();
+    file.seek(SeekFrom::Start(length.saturating_sub(MAX_TAIL)))?;
+    let mut tail = Vec::new();
+    file.take(MAX_TAIL).read_to_end(&mut tail)?;
+    let last = tail.trim_ascii_end().rsplit(|byte| *byte == b'\n').next();
+    let last: serde_json::Value = serde_json::from_slice(last.unwrap_or_default())?;
+    let open = last.pointer("/payload/open_requests");
+    Ok(open
+        .and_then(|open| open.as_array())
+        .is_some_and(|open| !open.is_empty()))
+}
+
+/// Whether everything that a verdict depends on is as it was.
+fn is_same(past: &Past, opening: &Opening) -> bool {
+    past.opening.as_ref().is_some_and(|before| {
+        let mut before = before.clone();
+        before.versions = opening.versions.clone();
+        before == *opening
+    })
+}
+
+fn end_calls(writer: &LogWriter, past: &Past) -> Result<(), GuardError> {
+    for (seq, unknown) in past.unfinished() {
+        writer.append(EventType::ACTION_UNKNOWN, &actor(), &[seq], &unknown)?;
+    }
+    Ok(())
+}
+
+/// Closes a session for good, and what is open in it.
+fn end(writer: &LogWriter, past: &Past, now: Timestamp) -> Result<Option<Abandoned>, GuardError> {
+    let mut abandoned = 0;
+    for hearing in past.requests.live() {
+        let request = hearing.request();
+        let is_over = now >= request.expires_at;
+        let closing = if is_over {
+            Closing::Expired
+        } else {
+            Closing::Abandoned
+        };
+        abandoned += usize::from(!is_over);
+        let parents: Vec<u64> = past
+            .recorded
+            .get(&request.id)
+            .copied()
+            .into_iter()
+            .collect();
+        let closed = Closed {
+            request: request.id,
+            closing,
+        };
+        writer.append(EventType::APPROVAL_EXPIRED, &actor(), &parents, &closed)?;
+    }
+    writer.close(&actor(), &json!({"reason": "interrupted"}))?;
+    Ok((abandoned > 0).then(|| Abandoned {
+        session: writer.dir().session().clone(),
+        requests: abandoned,
+    }))
+}
+
+fn actor() -> ActorId {
+    ActorId::new(ACTOR).expect("INVARIANT: a short constant")
 }

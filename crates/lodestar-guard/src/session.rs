@@ -34,6 +34,7 @@ use tokio::sync::RwLock;
 use tokio::task::AbortHandle;
 
 use crate::error::GuardError;
+use crate::recover::Abandoned;
 use hold::Office;
 use memory::Memory;
 
@@ -55,6 +56,7 @@ struct Inner {
     provenance: Mutex<Index>,
     holds: Holds,
     office: Mutex<Office>,
+    abandoned: Vec<Abandoned>,
     listeners: Mutex<Vec<AbortHandle>>,
     channel_problem: Mutex<Option<String>>,
     approvers: Approvers,
@@ -139,6 +141,12 @@ impl Session {
     /// The tools.
     pub fn tools(&self) -> &Registry {
         self.inner.kernel.registry()
+    }
+
+    /// Sessions whose open requests were closed when this one was opened, because they could not be
+    /// taken up again.
+    pub fn abandoned(&self) -> &[Abandoned] {
+        &self.inner.abandoned
     }
 
     /// What became of its calls so far.

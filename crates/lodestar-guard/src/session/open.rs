@@ -36,8 +36,9 @@ use crate::error::GuardError;
 use crate::in_force::read;
 use crate::keys::Keys;
 use crate::recorder::SessionRecorder;
+use crate::recover::{self, Recovered, TakenUp};
 use crate::surroundings::SystemSurroundings;
-use crate::{recover, tools};
+use crate::tools;
 
 /// What a session is opened with.
 pub struct Setup {
@@ -236,10 +237,6 @@ impl Setup {
         } = self;
         let scope = config.scope()?;
         let log = project_log(&config)?;
-        recover::interrupted(&log, &keys)?;
-        let mut store = open_store(&config)?;
-        let keyring = keys.keyring();
-        catch_up(store.as_mut(), &keyring, &log, &keys.trust())?;
         let agent = Agent {
             actor: config.actor_id.clone(),
             device_trust: "none".to_owned(),
@@ -274,12 +271,32 @@ impl Setup {
             defences_off: Vec::new(),
         };
         let mut surroundings = SystemSurroundings::default();
-        let session = match &config.session_id {
-            SessionName::Given(session) => session.clone(),
-            SessionName::Auto => surroundings.new_session("s"),
+        let wanted = match &config.session_id {
+            SessionName::Given(session) => Some(session),
+            SessionName::Auto => None,
         };
-        let options = WriterOptions::new(Arc::clone(&keys.log));
-        let writer = LogWriter::create(&log, &session, &config.actor_id, &opening, &options)?;
+        let now = Clock::system().now();
+        let Recovered { again, abandoned } =
+            recover::interrupted(&log, &keys, &opening, wanted, now)?;
+        let mut store = open_store(&config)?;
+        let keyring = keys.keyring();
+        catch_up(store.as_mut(), &keyring, &log, &keys.trust())?;
+        let (writer, past) = match again {
+            Some(TakenUp { writer, past }) => (writer, Some(past)),
+            None => {
+                let session = wanted.cloned();
+                let session = session.unwrap_or_else(|| surroundings.new_session("s"));
+                let options = WriterOptions::new(Arc::clone(&keys.log));
+                let actor = &config.actor_id;
+                let writer = LogWriter::create(&log, &session, actor, &opening, &options)?;
+                (writer, None)
+            }
+        };
+        let goes_on = past.is_some();
+        let desk = match past {
+            Some(past) => Desk::restored(past.requests, past.recorded),
+            None => Desk::default(),
+        };
         let mut recorder = SessionRecorder::new(writer.clone(), config.actor_id.clone());
         let (mut firewall, seats) = Firewall::open(
             store,
@@ -324,7 +341,8 @@ impl Setup {
                     random_key(),
                 ))),
                 holds,
-                office: Mutex::new(Office::new(Desk::default())),
+                office: Mutex::new(Office::new(desk)),
+                abandoned,
                 listeners: Mutex::default(),
                 channel_problem: Mutex::default(),
                 approvers: config.approvals.authorized_keys.clone(),
@@ -339,7 +357,10 @@ impl Setup {
         if let Some((text, list)) = known {
             session.give_known(&text, &list)?;
         }
-        if let Some(task) = task.or(config.task) {
+        let task = task.or(config.task);
+        if goes_on {
+            session.remember(task.as_deref())?;
+        } else if let Some(task) = task {
             session.state_task(&task)?;
         }
         Ok(session)

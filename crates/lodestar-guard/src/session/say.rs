@@ -1,6 +1,7 @@
 //! What does not come from tools: decisions, content from elsewhere, a person's word, the task.
 
 use std::collections::{HashMap, VecDeque};
+use std::fmt::Display;
 use std::sync::PoisonError;
 
 use lodestar_core::chain::{
@@ -15,6 +16,7 @@ use lodestar_core::provenance::GivenSource;
 use lodestar_core::statement::Envelope;
 use lodestar_firewall::Context;
 use lodestar_kernel::tool::NATIVE_SERVER;
+use lodestar_log::Reader;
 use lodestar_policy::Dependency;
 use serde_json::{Map, Value, json};
 use thiserror::Error;
@@ -169,6 +171,39 @@ impl Session {
         let log = &self.inner.log;
         log.append(EventType::TASK_STATED, &self.inner.actor, &[], &payload)?;
         self.with_index(|index| index.0.give_task(task, GivenSource::Task))?;
+        Ok(())
+    }
+
+    /// What a session that goes on had been given and had read, so that it can say again where a value
+    /// came from; and what it had decided.
+    pub(super) fn remember(&self, task: Option<&str>) -> Result<(), GuardError> {
+        if let Some(task) = task {
+            self.with_index(|index| index.0.give_task(task, GivenSource::Task))?;
+        }
+        let dir = self.inner.log.dir();
+        let unreadable = |problem: &dyn Display| GuardError::Unreadable(problem.to_string());
+        let reader = Reader::open(dir).map_err(|problem| unreadable(&problem))?;
+        for event in reader {
+            let event = event.map_err(|problem| unreadable(&problem))?;
+            let kind = EventType::parse(event.kind.as_bytes());
+            let is_reading = kind == Some(EventType::OBSERVATION_RECORDED);
+            if !is_reading && kind != Some(EventType::DECISION_MADE) {
+                continue;
+            }
+            let whole = event.whole(dir).map_err(|problem| unreadable(&problem))?;
+            let Some(payload) = whole else { continue };
+            if is_reading {
+                if let Ok(observation) = serde_json::from_value::<Observation>(payload) {
+                    self.note_reading(&observation);
+                }
+            } else if let Ok(decision) = serde_json::from_value::<Decision>(payload)
+                && decision.origin == DecisionOrigin::Declared
+            {
+                let decided = self.inner.decided.lock();
+                let mut decided = decided.unwrap_or_else(PoisonError::into_inner);
+                decided.keep(decision.id, event.seq, decision.belief_dependencies);
+            }
+        }
         Ok(())
     }
 

@@ -12,6 +12,7 @@ mod governed;
 mod holds;
 mod rebuild;
 mod replay;
+mod resume;
 mod script;
 mod steps;
 mod tamper;

@@ -1,0 +1,432 @@
+//! Requests outlive the calls that wait for them, and the processes too: an answer opens exactly one
+//! call of exactly this act, whenever that is made again in time.
+
+use std::collections::VecDeque;
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use lodestar_core::id::RequestId;
+use lodestar_core::key::SecretKey;
+use lodestar_core::name::ActorId;
+use lodestar_core::statement::{ApprovalDecision, Nonce};
+use lodestar_guard::channel::{Announcement, Channel, Closing, Delivered, Doing, Notice};
+use lodestar_guard::{Holds, Session};
+use lodestar_kernel::record::Rejection;
+use lodestar_log::Clock;
+use lodestar_policy::{ApprovalRequest, Signed};
+use serde_json::{Value, json};
+use tokio::sync::Notify;
+
+use crate::governed::{CountingTool, GRADES, Project, count};
+
+/// A channel that keeps everything at hand.
+#[derive(Default)]
+struct Pigeon {
+    announced: Mutex<Vec<Announcement>>,
+    withdrawn: Mutex<Vec<(RequestId, Closing)>>,
+    notices: Mutex<Vec<Notice>>,
+    sent: Mutex<VecDeque<Delivered>>,
+    recorded: Mutex<Vec<Delivered>>,
+    bell: Notify,
+}
+
+impl Pigeon {
+    fn requests(&self) -> Vec<ApprovalRequest> {
+        let announced = self.announced.lock().unwrap();
+        let mut requests: Vec<ApprovalRequest> = Vec::new();
+        for one in announced.iter() {
+            if !requests.iter().any(|known| known.id == one.request.id) {
+                requests.push(one.request.clone());
+            }
+        }
+        requests
+    }
+
+    fn bring(&self, request: RequestId, bytes: Vec<u8>) {
+        let delivered = Delivered { request, bytes };
+        self.sent.lock().unwrap().push_back(delivered);
+        self.bell.notify_one();
+    }
+
+    fn say(&self, request: &ApprovalRequest, seed: u8, decision: ApprovalDecision) {
+        self.bring(request.id, said(request, seed, decision));
+    }
+
+    /// Waits until so many things that were brought are in the log.
+    async fn heard(&self, things: usize) {
+        for _ in 0..5_000 {
+            if self.recorded.lock().unwrap().len() >= things {
+                return;
+            }
+            tokio::time::sleep(Duration::from_millis(1)).await;
+        }
+        panic!("what was brought was not heard");
+    }
+
+    async fn announced(&self, requests: usize) -> ApprovalRequest {
+        for _ in 0..5_000 {
+            if self.requests().len() >= requests {
+                return self.requests().pop().unwrap();
+            }
+            tokio::time::sleep(Duration::from_millis(1)).await;
+        }
+        panic!("nobody was told");
+    }
+}
+
+impl Channel for Pigeon {
+    fn announce<'a>(&'a self, announcement: &'a Announcement) -> Doing<'a, ()> {
+        self.announced.lock().unwrap().push(announcement.clone());
+        Box::pin(async { Ok(()) })
+    }
+
+    fn withdraw<'a>(&'a self, request: RequestId, closing: Closing) -> Doing<'a, ()> {
+        self.withdrawn.lock().unwrap().push((request, closing));
+        Box::pin(async { Ok(()) })
+    }
+
+    fn notify<'a>(&'a self, notice: &'a Notice) -> Doing<'a, ()> {
+        self.notices.lock().unwrap().push(notice.clone());
+        Box::pin(async { Ok(()) })
+    }
+
+    fn next(&self) -> Doing<'_, Delivered> {
+        Box::pin(async {
+            loop {
+                let rung = self.bell.notified();
+                if let Some(delivered) = self.sent.lock().unwrap().front() {
+                    return Ok(delivered.clone());
+                }
+                rung.await;
+            }
+        })
+    }
+
+    fn recorded<'a>(&'a self, delivered: &'a Delivered) -> Doing<'a, ()> {
+        self.sent.lock().unwrap().pop_front();
+        self.recorded.lock().unwrap().push(delivered.clone());
+        Box::pin(async { Ok(()) })
+    }
+}
+
+fn key(seed: u8) -> SecretKey {
+    SecretKey::from_seed([seed; 32])
+}
+
+fn said(request: &ApprovalRequest, seed: u8, decision: ApprovalDecision) -> Vec<u8> {
+    let mut nonce = [0; 16];
+    getrandom(&mut nonce);
+    let key = key(seed);
+    let signed = Signed {
+        key: &key,
+        at: Clock::system().now(),
+        nonce: Nonce::from_bytes(nonce),
+    };
+    let name = ActorId::new(format!("person-{seed}")).unwrap();
+    let envelope = request.answer(&name, decision, "looked at it", signed);
+    envelope.unwrap().to_json()
+}
+
+fn getrandom(bytes: &mut [u8; 16]) {
+    use std::hash::{BuildHasher as _, RandomState};
+    let number = RandomState::new().hash_one(std::time::Instant::now());
+    bytes[..8].copy_from_slice(&number.to_le_bytes());
+    bytes[8..].copy_from_slice(&RandomState::new().hash_one(number).to_le_bytes());
+}
+
+fn config(timeout: u64, more: &str) -> String {
+    let people: String = [1, 2]
+        .map(|seed| {
+            format!(
+                "[[approvals.authorized_keys]]\nactor_id = \"person-{seed}\"\npublic_key = \"{}\"\n",
+                key(seed).public()
+            )
+        })
+        .concat();
+    format!("approval_timeout_ms = {timeout}\n{GRADES}\n{people}\n{more}")
+}
+
+async fn open(
+    project: &Project,
+    config: &str,
+    tool: &CountingTool,
+    pigeon: &Arc<Pigeon>,
+) -> Session {
+    let others = ["box.read", "box.write"].map(CountingTool::new);
+    let setup = project.setup(config, &others).tool(tool.clone());
+    let channel: Arc<dyn Channel> = pigeon.clone();
+    setup
+        .holds(Holds::Tell(vec![channel]))
+        .open()
+        .await
+        .unwrap()
+}
+
+fn send() -> Value {
+    json!({"to": "anna@corp.example", "text": "hello"})
+}
+
+async fn times_out(session: &Session, arguments: Value) -> RequestId {
+    let reply = session.call("box.send", arguments).await.unwrap();
+    match reply.refusal() {
+        Some(Rejection::ApprovalTimeout { request } | Rejection::ApprovalRequired { request }) => {
+            *request
+        }
+        other => panic!("{other:?}"),
+    }
+}
+
+const GRANT: ApprovalDecision = ApprovalDecision::Grant;
+
+#[tokio::test]
+async fn a_grant_that_comes_after_the_caller_left_opens_the_same_call_once() {
+    let project = Project::new();
+    let (tool, pigeon) = (CountingTool::new("box.send"), Arc::new(Pigeon::default()));
+    let session = open(&project, &config(30, ""), &tool, &pigeon).await;
+    let request = times_out(&session, send()).await;
+    assert_eq!(
+        times_out(&session, send()).await,
+        request,
+        "one request for one act"
+    );
+    assert_eq!(pigeon.requests().len(), 1);
+    pigeon.say(&pigeon.requests()[0], 1, GRANT);
+    pigeon.heard(1).await;
+    assert_eq!(tool.ran(), 0, "nothing runs it but the call itself");
+    let other = json!({"to": "anna@corp.example", "text": "hello!"});
+    assert_ne!(times_out(&session, other).await, request);
+    assert!(session.call("box.send", send()).await.unwrap().ran());
+    assert_ne!(times_out(&session, send()).await, request, "spent");
+    assert_eq!(tool.ran(), 1);
+    session.close("done").await.unwrap();
+    project.assert_sound(session.id());
+}
+
+#[tokio::test]
+async fn a_waiting_call_runs_as_soon_as_the_grant_comes() {
+    let project = Project::new();
+    let (tool, pigeon) = (CountingTool::new("box.send"), Arc::new(Pigeon::default()));
+    let session = open(&project, &config(20_000, ""), &tool, &pigeon).await;
+    let call = tokio::spawn({
+        let session = session.clone();
+        async move { session.call("box.send", send()).await.unwrap() }
+    });
+    let request = pigeon.announced(1).await;
+    pigeon.say(&request, 1, GRANT);
+    assert!(call.await.unwrap().ran());
+    let withdrawn = pigeon.withdrawn.lock().unwrap().clone();
+    assert_eq!(withdrawn, [(request.id, Closing::Spent)]);
+    session.close("done").await.unwrap();
+}
+
+#[tokio::test]
+async fn of_two_calls_that_wait_for_one_grant_exactly_one_runs() {
+    let project = Project::new();
+    let (tool, pigeon) = (CountingTool::new("box.send"), Arc::new(Pigeon::default()));
+    let session = open(&project, &config(1_500, ""), &tool, &pigeon).await;
+    let calls: Vec<_> = (0..2)
+        .map(|_| {
+            let session = session.clone();
+            tokio::spawn(async move { session.call("box.send", send()).await.unwrap().ran() })
+        })
+        .collect();
+    let request = pigeon.announced(1).await;
+    pigeon.say(&request, 1, GRANT);
+    let mut ran = 0;
+    for call in calls {
+        ran += u32::from(call.await.unwrap());
+    }
+    assert_eq!((ran, tool.ran()), (1, 1));
+    session.close("done").await.unwrap();
+    let events = project.events(session.id());
+    assert!(count(&events, "approval.requested") <= 2);
+}
+
+#[tokio::test]
+async fn a_session_that_was_closed_or_crashed_is_taken_up_again_with_its_requests() {
+    for crash in [false, true] {
+        let project = Project::new();
+        let (tool, pigeon) = (CountingTool::new("box.send"), Arc::new(Pigeon::default()));
+        let config = config(30, "");
+        let first = open(&project, &config, &tool, &pigeon).await;
+        let request = times_out(&first, send()).await;
+        let id = first.id().clone();
+        if !crash {
+            first.close("client went away").await.unwrap();
+        }
+        drop(first);
+        pigeon.say(&pigeon.requests()[0], 1, GRANT);
+        let again = open(&project, &config, &tool, &pigeon).await;
+        assert_eq!(*again.id(), id, "crash: {crash}");
+        pigeon.heard(1).await;
+        assert!(again.call("box.send", send()).await.unwrap().ran());
+        assert_eq!(tool.ran(), 1);
+        assert_ne!(times_out(&again, send()).await, request);
+        again.close("done").await.unwrap();
+        project.assert_sound(&id);
+    }
+}
+
+#[tokio::test]
+async fn a_grant_that_was_heard_before_a_crash_is_not_lost_and_a_spent_one_stays_spent() {
+    let project = Project::new();
+    let (tool, pigeon) = (CountingTool::new("box.send"), Arc::new(Pigeon::default()));
+    let config = config(30, "");
+    let session = open(&project, &config, &tool, &pigeon).await;
+    times_out(&session, send()).await;
+    pigeon.say(&pigeon.requests()[0], 1, GRANT);
+    pigeon.heard(1).await;
+    let id = session.id().clone();
+    drop(session);
+    let session = open(&project, &config, &tool, &pigeon).await;
+    assert_eq!(*session.id(), id);
+    assert!(session.call("box.send", send()).await.unwrap().ran());
+    let open_still = json!({"to": "anna@corp.example", "text": "another"});
+    times_out(&session, open_still).await;
+    drop(session);
+    let session = open(&project, &config, &tool, &pigeon).await;
+    assert_eq!(*session.id(), id);
+    times_out(&session, send()).await;
+    assert_eq!(tool.ran(), 1);
+    session.close("done").await.unwrap();
+    project.assert_sound(&id);
+}
+
+#[tokio::test]
+async fn under_another_configuration_the_requests_are_closed_and_it_is_said() {
+    let project = Project::new();
+    let (tool, pigeon) = (CountingTool::new("box.send"), Arc::new(Pigeon::default()));
+    let first = open(&project, &config(30, ""), &tool, &pigeon).await;
+    let request = times_out(&first, send()).await;
+    let id = first.id().clone();
+    first.close("client went away").await.unwrap();
+    drop(first);
+    pigeon.say(&pigeon.requests()[0], 1, GRANT);
+    let more = "[approvals.default]\nquorum = 2\n";
+    let other = open(&project, &config(30, more), &tool, &pigeon).await;
+    assert_ne!(*other.id(), id);
+    let [abandoned] = other.abandoned() else {
+        panic!("{:?}", other.abandoned())
+    };
+    assert_eq!((&abandoned.session, abandoned.requests), (&id, 1));
+    pigeon.heard(1).await;
+    assert_ne!(times_out(&other, send()).await, request);
+    assert_eq!(tool.ran(), 0);
+    other.close("done").await.unwrap();
+    assert_eq!(count(&project.events(&id), "approval.expired"), 1);
+    let refused = project.events(other.id());
+    let refused = refused
+        .iter()
+        .find(|(kind, _)| kind == "approval.refused@1");
+    assert_eq!(refused.unwrap().1["reason"]["refused"], "unknown_request");
+}
+
+#[tokio::test]
+async fn what_is_no_statement_is_recorded_and_a_genuine_one_still_works() {
+    let project = Project::new();
+    let (tool, pigeon) = (CountingTool::new("box.send"), Arc::new(Pigeon::default()));
+    let session = open(&project, &config(30, ""), &tool, &pigeon).await;
+    times_out(&session, send()).await;
+    let request = pigeon.requests().pop().unwrap();
+    let long = vec![b'['; 60_000];
+    let sent: [&[u8]; 5] = [
+        b"",
+        b"decision=match",
+        b"{\"granted\":true}",
+        &[0xff, 0xfe],
+        &long,
+    ];
+    for bytes in sent {
+        pigeon.bring(request.id, bytes.to_vec());
+    }
+    pigeon.say(&request, 9, GRANT);
+    pigeon.heard(6).await;
+    times_out(&session, send()).await;
+    pigeon.say(&request, 1, GRANT);
+    pigeon.heard(7).await;
+    assert!(session.call("box.send", send()).await.unwrap().ran());
+    session.close("done").await.unwrap();
+    let events = project.events(session.id());
+    assert_eq!(count(&events, "approval.refused"), 6);
+    assert_eq!(count(&events, "approval.granted"), 1);
+    project.assert_sound(session.id());
+}
+
+#[tokio::test]
+async fn whoever_says_no_before_a_full_quorum_is_spent_ends_it() {
+    let project = Project::new();
+    let (tool, pigeon) = (CountingTool::new("box.send"), Arc::new(Pigeon::default()));
+    let more = "[approvals.default]\nquorum = 2\n";
+    let session = open(&project, &config(30, more), &tool, &pigeon).await;
+    times_out(&session, send()).await;
+    let request = pigeon.requests().pop().unwrap();
+    pigeon.say(&request, 1, GRANT);
+    pigeon.say(&request, 1, GRANT);
+    pigeon.heard(2).await;
+    times_out(&session, send()).await;
+    assert_eq!(tool.ran(), 0, "one person is no quorum of two");
+    pigeon.say(&request, 2, GRANT);
+    pigeon.say(&request, 2, ApprovalDecision::Deny);
+    pigeon.heard(4).await;
+    assert_ne!(times_out(&session, send()).await, request.id);
+    assert_eq!(tool.ran(), 0);
+    session.close("done").await.unwrap();
+    project.assert_sound(session.id());
+}
+
+#[tokio::test]
+async fn when_the_world_moves_the_grant_is_spent_in_vain() {
+    let project = Project::new();
+    let (tool, pigeon) = (CountingTool::new("box.send"), Arc::new(Pigeon::default()));
+    let session = open(&project, &config(30, ""), &tool, &pigeon).await;
+    std::fs::write(project.root.join("letter.md"), "as it was").unwrap();
+    let arguments = json!({"to": "anna@corp.example", "path": "letter.md"});
+    let request = times_out(&session, arguments.clone()).await;
+    pigeon.say(&pigeon.requests()[0], 1, GRANT);
+    pigeon.heard(1).await;
+    std::fs::write(project.root.join("letter.md"), "as it is now").unwrap();
+    let reply = session.call("box.send", arguments.clone()).await.unwrap();
+    let moved = reply.refusal();
+    assert!(
+        matches!(moved, Some(Rejection::PreconditionFailed { .. })),
+        "{moved:?}"
+    );
+    std::fs::write(project.root.join("letter.md"), "as it was").unwrap();
+    assert_ne!(times_out(&session, arguments).await, request);
+    assert_eq!(tool.ran(), 0);
+    session.close("done").await.unwrap();
+    let events = project.events(session.id());
+    assert_eq!(count(&events, "approval.consumed"), 1);
+    project.assert_sound(session.id());
+}
+
+#[tokio::test]
+async fn a_request_that_nobody_answers_in_time_is_over() {
+    let project = Project::new();
+    let (tool, pigeon) = (CountingTool::new("box.send"), Arc::new(Pigeon::default()));
+    let more = "[approvals.default]\nexpires = \"1s\"\n";
+    let session = open(&project, &config(30, more), &tool, &pigeon).await;
+    let request = times_out(&session, send()).await;
+    let late = said(&pigeon.requests()[0], 1, GRANT);
+    tokio::time::sleep(Duration::from_millis(1_100)).await;
+    pigeon.bring(request, late);
+    pigeon.heard(1).await;
+    assert_ne!(times_out(&session, send()).await, request);
+    assert_eq!(tool.ran(), 0);
+    session.close("done").await.unwrap();
+    let events = project.events(session.id());
+    assert_eq!(count(&events, "approval.expired"), 1);
+    project.assert_sound(session.id());
+}
+
+#[tokio::test]
+async fn people_are_told_of_what_ran_without_them() {
+    let project = Project::new();
+    let (tool, pigeon) = (CountingTool::new("box.send"), Arc::new(Pigeon::default()));
+    let session = open(&project, &config(30, ""), &tool, &pigeon).await;
+    let write = json!({"path": "a.md", "text": "hello"});
+    assert!(session.call("box.write", write).await.unwrap().ran());
+    session.close("done").await.unwrap();
+    let notices = pigeon.notices.lock().unwrap();
+    assert_eq!(notices[0].what, "box.write a.md");
+}
