@@ -8,7 +8,9 @@ use lodestar_core::id::ActionId;
 use lodestar_core::name::{ActorId, SessionId};
 use lodestar_kernel::record::{Cleared, Finished, Unknown};
 use lodestar_log::verify::is_live;
-use lodestar_log::{Ledger, LedgerState, LogWriter, ProjectLog, Reader, WriterOptions};
+use lodestar_log::{
+    Ledger, LedgerState, LogWriter, OpenError, ProjectLog, Reader, SessionFacts, WriterOptions,
+};
 use serde_json::json;
 
 use crate::error::GuardError;
@@ -31,12 +33,24 @@ pub(crate) fn interrupted(log: &ProjectLog, keys: &Keys) -> Result<(), GuardErro
         if is_over || is_live(&dir).unwrap_or(true) {
             continue;
         }
-        end(log, session, keys).map_err(|problem| {
-            GuardError::Unreadable(format!(
-                "session `{session}` ended in a crash and cannot be ended properly: {problem}; \
-                 `lodestar log verify` says more"
-            ))
-        })?;
+        // It may have been closed between the two looks.
+        let read = Ledger::read(log, &keys.trust(), &BTreeSet::new());
+        let (now, _) = read.map_err(|problem| GuardError::Unreadable(problem.to_string()))?;
+        let is_open = |facts: &SessionFacts| facts.state == LedgerState::Open;
+        if !now.session(session).is_some_and(is_open) {
+            continue;
+        }
+        match end(log, session, keys) {
+            // Somebody else is ending it, or it was stopped before anybody was told of it.
+            Ok(()) | Err(GuardError::Open(OpenError::Busy { .. } | OpenError::NotFound { .. })) => {
+            }
+            Err(problem) => {
+                return Err(GuardError::Unreadable(format!(
+                    "session `{session}` ended in a crash and cannot be ended properly: \
+                     {problem}; `lodestar log verify` says more"
+                )));
+            }
+        }
     }
     Ok(())
 }
