@@ -104,7 +104,11 @@ impl From<OpenError> for Failure {
 pub(crate) fn policy_refused(file: &str, problem: &PolicyError) -> Failure {
     let text = format!("`{file}`: {problem}");
     match problem {
-        PolicyError::Signature(_) | PolicyError::Edited { .. } | PolicyError::Unsigned => {
+        PolicyError::Signature(_) => Failure::check(text).help(format!(
+            "if whoever signed it may: put their key under `keys` in [policy] of the configuration; \
+             if not, somebody who may signs it with `lodestar policy sign {file}`"
+        )),
+        PolicyError::Edited { .. } | PolicyError::Unsigned => {
             Failure::check(text).help(format!(
                 "whoever answers for it signs it with `lodestar policy sign {file}`"
             ))

@@ -15,7 +15,7 @@ use lodestar_core::time::Timestamp;
 use lodestar_kernel::opening::Opening;
 use lodestar_log::verify::is_live;
 use lodestar_log::{
-    Ledger, LedgerState, LogWriter, ProjectLog, SessionDir, SessionFacts, WriterOptions,
+    Ledger, LedgerState, LogWriter, OpenError, ProjectLog, SessionDir, SessionFacts, WriterOptions,
 };
 use lodestar_policy::{Closed, Closing};
 use serde_json::json;
@@ -81,9 +81,19 @@ pub(crate) fn interrupted(
                  says more"
             ))
         };
+        // It may have been closed between the two looks.
+        let read = Ledger::read(log, &keys.trust(), &BTreeSet::new());
+        let (again, _) = read.map_err(unreadable)?;
+        if again.session(session).map(|now| &now.state) != Some(&facts.state) {
+            continue;
+        }
         let options = WriterOptions::new(keys.log.clone());
-        let writer = LogWriter::reopen(log, session, &options);
-        let writer = writer.map_err(|problem| named(problem.into()))?;
+        let writer = match LogWriter::reopen(log, session, &options) {
+            Ok(writer) => writer,
+            // Somebody else has taken it up, or it was stopped before anybody was told of it.
+            Err(OpenError::Busy { .. } | OpenError::NotFound { .. }) => continue,
+            Err(problem) => return Err(named(problem.into())),
+        };
         let past = Past::of(&dir).map_err(named)?;
         end_calls(&writer, &past).map_err(named)?;
         let fits = wanted.is_none_or(|wanted| wanted == session) && is_same(&past, opening);

@@ -53,6 +53,9 @@ const NOT_MOVED: [&str; 5] = [".cursor", ".vscode", ".claude", ".codex", ".gemin
 /// Names below `/proc/PID` that lead wherever that process is: nobody can say where from here.
 const PROCESS_LINKS: [&str; 6] = ["cwd", "root", "fd", "task", "map_files", "exe"];
 
+/// Most readings of texts against folders that are looked at for one argument.
+const MAX_LOOKS: usize = 100_000;
+
 /// Most links that are followed, as systems have it.
 const MAX_LINKS: usize = 40;
 
@@ -192,8 +195,16 @@ impl Protected {
             if role == Some(ArgumentRole::Payload) {
                 return None;
             }
+            let texts = texts_and_names(value);
+            if texts.len() * look.bases.len() > MAX_LOOKS {
+                return Some(Reach {
+                    argument: name.clone(),
+                    text: format!("{} texts", texts.len()),
+                    to: "more places than can be looked at".to_owned(),
+                });
+            }
             let as_command = role == Some(ArgumentRole::Argv) || (runs_commands && role.is_none());
-            let mut texts = texts_and_names(value);
+            let mut texts = texts;
             if role.is_none() && !is_declared(name, schema) {
                 texts.push(name);
             }
@@ -332,8 +343,18 @@ impl Look<'_> {
             return None;
         }
         let mut paths = self.bases.iter().map(|base| base.written.join(text));
-        let there = paths.any(|path| path.symlink_metadata().is_ok());
-        there.then(|| self.leads_to(text)).flatten()
+        if paths.any(|path| path.symlink_metadata().is_ok()) {
+            return self.leads_to(text);
+        }
+        // Programs that take detours out of a path first get there without the way being there.
+        let is_spelt_as_a_path =
+            text.starts_with(['/', '.', '~']) || text.split('/').any(|step| step == "..");
+        let mut by_text = self
+            .bases
+            .iter()
+            .filter(|_| is_spelt_as_a_path)
+            .map(|base| lexical(&base.written, Path::new(text)));
+        by_text.find(|path| self.protected.by_names(path, self.usage))
     }
 
     /// The protected place that a path leads to, in both readings: `..` taken out of the text, and `..`
@@ -346,9 +367,11 @@ impl Look<'_> {
         let Walked {
             path: by_links,
             is_there,
+            passed_a_process,
         } = walk(&base.real, path);
         let by_names = || by_links != by_text && self.protected.by_names(&by_links, self.usage);
-        let found = by_names() || (is_there && self.protected.by_inode(&by_links));
+        let found =
+            passed_a_process || by_names() || (is_there && self.protected.by_inode(&by_links));
         found.then_some(by_links)
     }
 }
@@ -451,6 +474,8 @@ struct Walked {
     path: PathBuf,
     /// False where it is certain that nothing is there.
     is_there: bool,
+    /// Whether a link on the way led through a place that is another's for every process.
+    passed_a_process: bool,
 }
 
 /// Where a path really leads: component by component as the system does it, links followed before the
@@ -463,6 +488,7 @@ fn walk(base: &Path, path: &Path) -> Walked {
     let mut links = 0;
     // Below what is not there nothing is, until `..` leads out of it.
     let mut missing = 0_usize;
+    let mut passed_a_process = false;
     while let Some(step) = steps.pop() {
         if step == "/" {
             found = PathBuf::from("/");
@@ -476,6 +502,8 @@ fn walk(base: &Path, path: &Path) -> Walked {
                 missing += 1;
                 continue;
             }
+            let top = found.starts_with("/proc") || found.starts_with("/dev");
+            passed_a_process |= top && leads_through_a_process(&names(&found));
             match found.read_link() {
                 Ok(target) if links < MAX_LINKS => {
                     links += 1;
@@ -490,6 +518,7 @@ fn walk(base: &Path, path: &Path) -> Walked {
     Walked {
         path: found,
         is_there: missing == 0,
+        passed_a_process,
     }
 }
 

@@ -68,25 +68,49 @@ pub fn texts_and_names(value: &Value) -> Vec<&str> {
     found
 }
 
-/// About how many bytes arguments take, by their texts and the number of their values.
-pub fn weight(arguments: &Map<String, Value>) -> usize {
+/// How large arguments are.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Size {
+    /// About how many bytes they take.
+    pub bytes: usize,
+    /// How many texts and names of members there are.
+    pub texts: usize,
+    /// How deep arrays and objects nest; the arguments themselves are the first level.
+    pub depth: usize,
+}
+
+/// How large arguments are.
+pub fn size(arguments: &Map<String, Value>) -> Size {
     /// What a value takes beside its text.
     const VALUE: usize = 8;
-    let mut weight = arguments.keys().map(String::len).sum();
-    let mut stack: Vec<&Value> = arguments.values().collect();
-    while let Some(value) = stack.pop() {
-        weight += VALUE;
+    let mut size = Size::default();
+    let mut open: Vec<(usize, &Value)> = Vec::new();
+    let enter = |size: &mut Size, depth, members: &Map<String, Value>| {
+        size.depth = size.depth.max(depth);
+        size.texts += members.len();
+        size.bytes += members.keys().map(String::len).sum::<usize>();
+    };
+    enter(&mut size, 1, arguments);
+    open.extend(arguments.values().map(|value| (2, value)));
+    while let Some((depth, value)) = open.pop() {
+        size.bytes += VALUE;
         match value {
-            Value::String(text) => weight += text.len(),
-            Value::Array(items) => stack.extend(items),
+            Value::String(text) => {
+                size.bytes += text.len();
+                size.texts += 1;
+            }
+            Value::Array(items) => {
+                size.depth = size.depth.max(depth);
+                open.extend(items.iter().map(|item| (depth + 1, item)));
+            }
             Value::Object(members) => {
-                weight += members.keys().map(String::len).sum::<usize>();
-                stack.extend(members.values());
+                enter(&mut size, depth, members);
+                open.extend(members.values().map(|value| (depth + 1, value)));
             }
             Value::Null | Value::Bool(_) | Value::Number(_) => {}
         }
     }
-    weight
+    size
 }
 
 /// The paths among the arguments, in normal form and in the order of the arguments; those below the

@@ -4,7 +4,7 @@ use std::sync::{Arc, PoisonError};
 use std::time::Duration;
 
 use lodestar_core::chain::{Observation, ObservationTrust};
-use lodestar_core::contract::arguments;
+use lodestar_core::contract::arguments::{self, Size};
 use lodestar_core::event::EventType;
 use lodestar_core::id::{DecisionId, InvocationId, ObservationId};
 use lodestar_core::ladder::Severity;
@@ -42,10 +42,18 @@ pub struct CallOptions {
 /// could say on what it rests.
 const MAX_DEPENDENCIES: usize = 512;
 
-/// Most that the arguments of one call may weigh: a large file, written whole.
-const MAX_ARGUMENTS: usize = 16 << 20;
+/// Most that the arguments of one call may take: a large file, written whole.
+const MAX_BYTES: usize = 4 << 20;
 
-/// What weighs more than this is looked at beside the caller's thread.
+/// Most texts and names in the arguments of one call: each is looked at for where it leads and where it
+/// came from.
+const MAX_TEXTS: usize = 10_000;
+
+/// How deep arguments may nest: records and cards hold them some levels further down, and have a limit
+/// of their own.
+const MAX_NESTING: usize = 64;
+
+/// What takes more than this is looked at beside the caller's thread.
 const HEAVY: usize = 64 << 10;
 
 /// What a call carries out, and what that rests on.
@@ -221,12 +229,11 @@ impl Session {
             let reason = "the arguments of a call are an object".to_owned();
             return self.invalid(Some(&tool), reason).map(Err);
         };
-        let weight = arguments::weight(&arguments);
-        if weight > MAX_ARGUMENTS {
-            let reason = format!("the arguments take {weight} bytes; the limit is {MAX_ARGUMENTS}");
+        let size = arguments::size(&arguments);
+        if let Some(reason) = too_large(size) {
             return self.invalid(Some(&tool), reason).map(Err);
         }
-        let (arguments, provenance) = if weight > HEAVY {
+        let (arguments, provenance) = if is_heavy(size) {
             let session = self.clone();
             let explaining = tokio::task::spawn_blocking(move || session.explain(arguments));
             explaining.await.map_err(|_| GuardError::Panicked)?
@@ -304,7 +311,7 @@ impl Session {
             preconditions.iter().len() > 0
         });
         // Measuring may hash a file or start git: not on the caller's thread.
-        let proposed = if measures || arguments::weight(&draft.arguments) > HEAVY {
+        let proposed = if measures || is_heavy(arguments::size(&draft.arguments)) {
             let kernel = Arc::clone(kernel);
             let proposing = tokio::task::spawn_blocking(move || kernel.propose(draft));
             proposing.await.map_err(|_| GuardError::Panicked)?
@@ -369,6 +376,34 @@ impl Session {
             index.0.read_block(observation.id, block);
         }
     }
+}
+
+/// What is wrong with arguments of this size.
+fn too_large(size: Size) -> Option<String> {
+    let Size {
+        bytes,
+        texts,
+        depth,
+    } = size;
+    if bytes > MAX_BYTES {
+        Some(format!(
+            "the arguments take {bytes} bytes; the limit is {MAX_BYTES}"
+        ))
+    } else if texts > MAX_TEXTS {
+        Some(format!(
+            "the arguments hold {texts} texts; the limit is {MAX_TEXTS}"
+        ))
+    } else if depth > MAX_NESTING {
+        Some(format!(
+            "the arguments nest {depth} levels deep; the limit is {MAX_NESTING}"
+        ))
+    } else {
+        None
+    }
+}
+
+fn is_heavy(size: Size) -> bool {
+    size.bytes > HEAVY
 }
 
 pub(super) fn refused(

@@ -297,6 +297,7 @@ impl Setup {
             Some(past) => Desk::restored(past.requests, past.recorded),
             None => Desk::default(),
         };
+        keep_out_of_git(&config)?;
         let mut recorder = SessionRecorder::new(writer.clone(), config.actor_id.clone());
         let (mut firewall, seats) = Firewall::open(
             store,
@@ -434,6 +435,17 @@ fn open_store(config: &Config) -> Result<Box<dyn Store>, OpenError> {
             Box::new(PostgresStore::connect(&address, None)?)
         }
     })
+}
+
+/// Lodestar's own files are no change of the project: what is measured of a repository, and what somebody
+/// commits in it, is without them.
+fn keep_out_of_git(config: &Config) -> Result<(), OpenError> {
+    let dir = config.root().join(".lodestar");
+    let file = dir.join(".gitignore");
+    if !dir.is_dir() || file.symlink_metadata().is_ok() {
+        return Ok(());
+    }
+    std::fs::write(&file, "*\n").map_err(|problem| OpenError::Read { file, problem })
 }
 
 fn known_values(config: &Config) -> Result<Option<(String, String)>, OpenError> {

@@ -593,8 +593,15 @@ async fn a_call_that_names_no_tool_or_weighs_too_much_is_refused_and_recorded() 
     let project = Project::new();
     let tools = three();
     let session = project.open(GRADES, &tools).await;
-    let huge = "x".repeat(17 << 20);
+    let huge = "x".repeat(5 << 20);
+    let deep = |levels: usize| (0..levels).fold(json!(1), |inner, _| json!([inner]));
     for (tool, arguments) in [
+        ("box.read", json!({"path": "a.md", "deep": deep(64)})),
+        ("box.read", json!({"path": "a.md", "deep": deep(126)})),
+        (
+            "box.read",
+            json!({"path": "a.md", "many": vec!["x"; 20_000]}),
+        ),
         (&*"n".repeat(5000), json!({})),
         ("", json!({})),
         ("box.read", json!(["not", "an object"])),
@@ -608,13 +615,20 @@ async fn a_call_that_names_no_tool_or_weighs_too_much_is_refused_and_recorded() 
         );
         assert!(reply.seq.is_some());
     }
+    // What is only deep is held or runs, and the session goes on.
+    for tool in ["box.read", "box.send"] {
+        let arguments = json!({"path": "a.md", "deep": deep(63)});
+        session.call(tool, arguments).await.unwrap();
+    }
     // What is only large runs.
     let large = json!({"path": "a.md", "text": "y".repeat(1 << 20)});
     assert!(session.call("box.write", large).await.unwrap().ran());
     session.close("done").await.unwrap();
     let events = project.events(session.id());
-    assert_eq!(count(&events, "action.rejected"), 4);
-    assert_eq!(tools[0].ran(), 0);
+    let invalid = |(kind, payload): &&(String, Value)| {
+        kind == "action.rejected@1" && payload["kind"] == "invalid_arguments"
+    };
+    assert_eq!(events.iter().filter(invalid).count(), 7);
 }
 
 #[tokio::test]
@@ -661,4 +675,70 @@ async fn a_crashed_session_that_cannot_be_ended_is_named_and_nothing_is_built_on
     let setup = project.setup(&named("next"), &three());
     let problem = setup.holds(Holds::Leave).open().await.unwrap_err();
     assert!(problem.to_string().contains("`crashed`"), "{problem}");
+}
+
+const ROOT: &str = "LODESTAR_TEST_ROOT";
+
+#[tokio::test]
+#[ignore = "is started by the test below, in a process of its own"]
+async fn a_process_that_is_killed_while_it_opens() {
+    let root = std::env::var_os(ROOT).expect("started by the other test");
+    let project = Project::at(std::path::Path::new(&root));
+    project.will_be_edited();
+    let session = project.open(GRADES, &three()).await;
+    tokio::time::sleep(std::time::Duration::from_secs(60)).await;
+    drop(session);
+}
+
+#[tokio::test]
+async fn matrix_a_kill_while_a_session_is_opened_leaves_a_project_that_opens() {
+    let full = std::env::var("LODESTAR_MATRIX").is_ok_and(|value| value == "full");
+    let kills = if full { 200 } else { 8 };
+    for kill in 0..kills {
+        let project = Project::new();
+        let mut child = std::process::Command::new(std::env::current_exe().unwrap())
+            .args([
+                "calls::a_process_that_is_killed_while_it_opens",
+                "--exact",
+                "--ignored",
+            ])
+            .env(ROOT, &project.root)
+            .stdout(std::process::Stdio::null())
+            .stderr(std::process::Stdio::null())
+            .spawn()
+            .unwrap();
+        let ledger = project.log().ledger_path();
+        let started = std::time::Instant::now();
+        while !ledger.exists() && started.elapsed() < std::time::Duration::from_secs(60) {
+            std::hint::spin_loop();
+        }
+        std::thread::sleep(std::time::Duration::from_micros(kill * 977 % 9_000));
+        child.kill().unwrap();
+        child.wait().unwrap();
+        project.will_be_edited();
+        for name in ["next", "and-next"] {
+            let config = format!("session_id = \"{name}\"\n{GRADES}");
+            let session = project.open(&config, &three()).await;
+            session.close("done").await.unwrap();
+            project.assert_sound(session.id());
+        }
+    }
+    println!("{kills} kills");
+}
+
+#[tokio::test]
+async fn lodestars_own_files_are_no_change_of_a_repository() {
+    let project = Project::new();
+    let git = |words: &[&str]| {
+        let mut git = std::process::Command::new("git");
+        let git = git.args(["-c", "user.name=a", "-c", "user.email=a@b.example"]);
+        let done = git.args(words).current_dir(&project.root).output().unwrap();
+        assert!(done.status.success(), "{done:?}");
+        String::from_utf8(done.stdout).unwrap()
+    };
+    git(&["init", "-q"]);
+    git(&["commit", "-q", "--allow-empty", "-m", "begun"]);
+    let session = project.open(GRADES, &three()).await;
+    assert_eq!(git(&["status", "--porcelain", "--untracked-files=all"]), "");
+    session.close("done").await.unwrap();
 }

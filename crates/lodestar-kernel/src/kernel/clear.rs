@@ -88,8 +88,9 @@ impl Kernel {
             Err(ClearError::Rejected(why))
         };
         let measured = self.measure_again(&proposed, held).await;
-        // What nobody waited for was looked at just now, when it was proposed.
-        if (held.is_some() || !proposed.proposal.preconditions.is_empty())
+        // What only reads, and nobody waited for, was looked at just now, when it was proposed.
+        let is_old = held.is_some() || !proposed.proposal.preconditions.is_empty();
+        if (is_old || level >= Rung::L2)
             && let Some(why) = self.reaches_now(&proposed)
         {
             return refuse(why);

@@ -353,3 +353,44 @@ fn a_tool_with_a_root_of_its_own_is_judged_from_there() {
     assert!(reached("../rules.cedar", &project.root.join("src")));
     assert!(!reached("other/rules.txt", &above));
 }
+
+#[test]
+fn links_into_a_process_and_paths_with_blanks_lead_there_too() {
+    let project = project();
+    symlink("/proc/self/cwd/known.txt", project.root.join("report")).unwrap();
+    symlink("/dev/fd/3", project.root.join("pipe")).unwrap();
+    for word in ["report", "pipe", "src/../report"] {
+        assert!(by_argv(&project, &[word]).is_some(), "{word}");
+    }
+    let root = project.root.display();
+    let reached = |text: &str| {
+        let Value::Object(arguments) = json!({"destination": text, "other": "x"}) else {
+            unreachable!()
+        };
+        let contract = contract(Sandbox::WriteLocal);
+        let (roles, schema) = (BTreeMap::new(), Value::Null);
+        project
+            .protected
+            .reached_by(&arguments, &roles, &schema, &contract, &project.root)
+            .is_some()
+    };
+    for text in [
+        "a b/../.git/hooks/pre-push".to_owned(),
+        format!("{root}/a b/../.lodestar/state.db"),
+        ".lodestar/new file".to_owned(),
+    ] {
+        assert!(reached(&text), "{text}");
+    }
+    for text in ["see docs/.git/config", "a b/c d", "the .lodestar folder"] {
+        assert!(!reached(text), "{text}");
+    }
+    // More than can be looked at is not let through unseen.
+    let Value::Object(arguments) = json!({"paths": vec!["docs"; 200_000]}) else {
+        unreachable!()
+    };
+    let contract = contract(Sandbox::WriteLocal);
+    let none = (BTreeMap::new(), Value::Null);
+    let protected = &project.protected;
+    let reach = protected.reached_by(&arguments, &none.0, &none.1, &contract, &project.root);
+    assert!(reach.is_some());
+}

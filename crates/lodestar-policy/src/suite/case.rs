@@ -152,7 +152,9 @@ impl Case {
                 .ok_or_else(|| CaseError::NoContract {
                     tool: self.tool.shown(),
                 })?;
-        contract.required_level = self.level.unwrap_or(contract.required_level);
+        // A grade can be stricter than the tool's own, never laxer.
+        let own = contract.required_level;
+        contract.required_level = self.level.map_or(own, |level| level.max(own));
         let arguments = self.arguments()?;
         let shape = gate.tool(&self.tool);
         let paths = shape.map_or(Ok(Vec::new()), |shape| paths(shape, &arguments))?;

@@ -379,7 +379,7 @@ impl Actions {
         let verdict = followed.and_then(|one| Some(one.judged.as_ref()?.1.verdict));
         let is_denial = matches!(why, Rejection::PolicyDenied { .. });
         if is_denial != (verdict == Some(Verdict::Deny)) {
-            let derived = format!("{verdict:?}");
+            let derived = verdict.map_or_else(|| "no verdict".to_owned(), |one| one.to_string());
             notes.differ(format!("`{}`", why.kind()), derived);
         }
         match self.actions.get_mut(&action) {
