@@ -496,3 +496,49 @@ async fn an_approver_is_not_shown_a_card_that_is_not_the_one_they_would_sign() {
         Some((_, _, Unusable::Unreadable(_)))
     ));
 }
+
+/// Nanoseconds that this thread, and with it the whole runtime of the test, was on a processor.
+fn on_processor() -> u64 {
+    let text = fs::read_to_string("/proc/thread-self/schedstat").unwrap();
+    text.split(' ').next().unwrap().parse().unwrap()
+}
+
+#[tokio::test]
+#[ignore = "measures for more than ten seconds, and prints what it finds"]
+async fn what_a_thousand_open_requests_cost_and_how_fast_an_answer_is_heard() {
+    let dropped = Dropped::new().await;
+    for n in 0..1000 {
+        let mut more = dropped.announcement.clone();
+        let millis = more.request.id.unix_millis() + n;
+        more.request.id = lodestar_core::id::RequestId::from_parts(millis, [7; 10]);
+        dropped.drop.announce(&more).await.unwrap();
+    }
+    assert!(timeout(NEVER, dropped.drop.next()).await.is_err());
+    let before = on_processor();
+    let waited = timeout(Duration::from_secs(10), dropped.drop.next()).await;
+    assert!(waited.is_err());
+    let cost = on_processor() - before;
+    let mut heard = Vec::new();
+    for n in 0..200 {
+        let name = dropped.name(n);
+        let temporary = name.with_extension("new");
+        let writing = tokio::task::spawn_blocking(move || {
+            std::thread::sleep(Duration::from_millis(5));
+            fs::write(&temporary, "{}").unwrap();
+            let at = std::time::Instant::now();
+            fs::rename(&temporary, &name).unwrap();
+            at
+        });
+        let delivered = dropped.next().await;
+        let now = std::time::Instant::now();
+        heard.push(now.duration_since(writing.await.unwrap()));
+        dropped.drop.recorded(&delivered).await.unwrap();
+    }
+    heard.sort();
+    println!(
+        "1,001 open requests: {:.3} ms of CPU in 10 s of waiting (limit 20); an answer is delivered after {:.3} ms (median of 200, limit 50), {:.3} ms at most",
+        cost as f64 / 1e6,
+        heard[100].as_secs_f64() * 1e3,
+        heard[199].as_secs_f64() * 1e3,
+    );
+}

@@ -4,7 +4,10 @@ use std::io::{self, IsTerminal as _, Write as _};
 
 use crossterm::cursor::{Hide, MoveTo, Show};
 use crossterm::style::Print;
-use crossterm::terminal::{self, Clear, ClearType, EnterAlternateScreen, LeaveAlternateScreen};
+use crossterm::terminal::{
+    self, Clear, ClearType, DisableLineWrap, EnableLineWrap, EnterAlternateScreen,
+    LeaveAlternateScreen,
+};
 use crossterm::{execute, queue};
 
 use super::view::View;
@@ -49,6 +52,7 @@ impl Screen {
         execute!(
             io::stdout(),
             EnterAlternateScreen,
+            DisableLineWrap,
             Hide,
             Clear(ClearType::All)
         )?;
@@ -96,6 +100,6 @@ impl Drop for Screen {
 }
 
 fn give_back() {
-    let _ = execute!(io::stdout(), Show, LeaveAlternateScreen);
+    let _ = execute!(io::stdout(), EnableLineWrap, Show, LeaveAlternateScreen);
     let _ = terminal::disable_raw_mode();
 }
