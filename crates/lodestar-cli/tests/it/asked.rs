@@ -136,7 +136,8 @@ pub(crate) fn hostile(n: u8, hostile: &str) -> Announcement {
         card.action.server = server;
     }
     card.action.arguments["body"] = json!(hostile);
-    card.action.arguments["nested"] = json!({hostile: [hostile, {"x": hostile}]});
+    let nested = json!({hostile: [hostile, {"x": hostile}]});
+    card.action.arguments.insert("nested".to_owned(), nested);
     card.action
         .arguments
         .insert(hostile.to_owned(), json!(hostile));

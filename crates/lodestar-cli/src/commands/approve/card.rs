@@ -90,21 +90,26 @@ impl Line {
     }
 }
 
-/// The rows of a text that is inert already.
+/// The rows of a text that is inert already, broken behind a space where one is near. Every character
+/// stands in one of them.
 pub(crate) fn wrapped(text: &str, columns: usize) -> Vec<String> {
-    let mut rows = vec![String::new()];
+    let columns = columns.max(2);
+    let mut rows = Vec::new();
+    let mut row = String::new();
     let mut taken = 0;
     for c in text.chars() {
         let width = inert::width(c);
-        if taken + width > columns.max(2) {
-            rows.push(String::new());
-            taken = 0;
+        if taken + width > columns {
+            let near = row.rfind(' ').map(|at| at + 1);
+            let near = near.filter(|at| *at >= row.len() / 3 && *at < row.len());
+            let rest = near.map_or_else(String::new, |at| row.split_off(at));
+            taken = rest.chars().map(inert::width).sum();
+            rows.push(std::mem::replace(&mut row, rest));
         }
         taken += width;
-        if let Some(row) = rows.last_mut() {
-            row.push(c);
-        }
+        row.push(c);
     }
+    rows.push(row);
     rows
 }
 
@@ -455,4 +460,51 @@ pub(crate) fn full_arguments(shown: &Shown, columns: usize) -> Vec<Line> {
         }
     }
     lines
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn wrapping_loses_nothing_and_keeps_to_the_columns() {
+        let spaced = "a person agrees to exactly this ".repeat(9);
+        let mixed = "日本 語x ".repeat(30);
+        for text in [
+            "",
+            "x",
+            "no-space-anywhere-in-this-word",
+            &spaced,
+            &mixed,
+            "   ",
+        ] {
+            for columns in 2..50 {
+                let rows = wrapped(text, columns);
+                assert_eq!(rows.concat(), text);
+                for row in rows {
+                    let taken: usize = row.chars().map(inert::width).sum();
+                    assert!(taken <= columns, "{row:?} in {columns}");
+                }
+            }
+        }
+        assert_eq!(
+            wrapped("roles: release-manager", 16),
+            ["roles: ", "release-manager"]
+        );
+    }
+
+    #[test]
+    fn the_time_left_is_told_in_two_units() {
+        let at = |seconds: i64| Timestamp::from_unix_micros(seconds * 1_000_000).expect("in range");
+        for (seconds, text) in [
+            (-1, EXPIRED),
+            (0, EXPIRED),
+            (59, "59s"),
+            (61, "1m 01s"),
+            (3661, "1h 01m"),
+            (90_000, "1d 01h"),
+        ] {
+            assert_eq!(left(at(1000), at(1000 + seconds)), text);
+        }
+    }
 }
