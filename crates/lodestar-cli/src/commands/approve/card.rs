@@ -101,9 +101,10 @@ pub(crate) fn wrapped(text: &str, columns: usize) -> Vec<String> {
         let width = inert::width(c);
         if taken + width > columns {
             let near = row.rfind(' ').map(|at| at + 1);
-            let near = near.filter(|at| *at >= row.len() / 3 && *at < row.len());
+            let fits = |at: &usize| columns_of(&row[*at..]) + width <= columns;
+            let near = near.filter(|at| *at >= row.len() / 3 && fits(at));
             let rest = near.map_or_else(String::new, |at| row.split_off(at));
-            taken = rest.chars().map(inert::width).sum();
+            taken = columns_of(&rest);
             rows.push(std::mem::replace(&mut row, rest));
         }
         taken += width;
@@ -111,6 +112,10 @@ pub(crate) fn wrapped(text: &str, columns: usize) -> Vec<String> {
     }
     rows.push(row);
     rows
+}
+
+fn columns_of(text: &str) -> usize {
+    text.chars().map(inert::width).sum()
 }
 
 struct Card {
@@ -482,8 +487,7 @@ mod tests {
                 let rows = wrapped(text, columns);
                 assert_eq!(rows.concat(), text);
                 for row in rows {
-                    let taken: usize = row.chars().map(inert::width).sum();
-                    assert!(taken <= columns, "{row:?} in {columns}");
+                    assert!(columns_of(&row) <= columns, "{row:?} in {columns}");
                 }
             }
         }
