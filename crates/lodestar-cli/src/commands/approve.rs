@@ -7,6 +7,7 @@ mod grant;
 mod keygen;
 mod list;
 mod show;
+mod text;
 mod watch;
 
 use std::io;

@@ -6,6 +6,7 @@ use clap::Args;
 use lodestar_guard::channel::drop::Shown;
 use serde_json::{Value, json};
 
+use super::text::{Line, Tone};
 use super::{answer, card, pile};
 use crate::cli::App;
 use crate::failure::{Exit, Failure};
@@ -54,30 +55,27 @@ pub(crate) fn run(_: &ListArgs, app: &mut App) -> Result<Exit, Failure> {
 }
 
 /// One request on one line: the parts that an agent chose stand last.
-pub(crate) fn row(shown: &Shown, columns: usize) -> card::Line {
+pub(crate) fn row(shown: &Shown, columns: usize) -> Line {
     let announcement = shown.announcement();
     let request = &announcement.request;
     let action = &request.card.action;
     let left = card::left(answer::now(), request.expires_at);
     let tone = match left == card::EXPIRED {
-        true => card::Tone::Bad,
-        false => card::Tone::Plain,
+        true => Tone::Bad,
+        false => Tone::Plain,
     };
     let tool = inert::line(action.tool.as_str(), columns.saturating_sub(56).max(20));
-    card::Line::of(card::Tone::Strong, words::short_id(&request.id))
-        .and(
-            card::Tone::Plain,
-            format!("  {}", action.contract.required_level),
-        )
+    Line::of(Tone::Strong, words::short_id(&request.id))
+        .and(Tone::Plain, format!("  {}", action.contract.required_level))
         .and(tone, format!("  {left:<8}"))
         .and(
-            card::Tone::Dim,
+            Tone::Dim,
             format!(
                 "  {} of {} missing",
                 announcement.missing, request.requirement.quorum
             ),
         )
-        .and(card::Tone::Plain, format!("  {tool}"))
+        .and(Tone::Plain, format!("  {tool}"))
 }
 
 pub(crate) fn brief(shown: &Shown) -> Value {

@@ -5,6 +5,7 @@ use std::io::Write as _;
 use clap::Args;
 use serde_json::json;
 
+use super::text::{Line, Tone};
 use super::{answer, card, find, pile};
 use crate::cli::App;
 use crate::failure::{Exit, Failure};
@@ -37,7 +38,7 @@ pub(crate) fn run(args: &ShowArgs, app: &mut App) -> Result<Exit, Failure> {
     let columns = app.out.columns;
     let mut lines = card::lines(shown, answer::now(), columns);
     if args.full {
-        lines.push(card::Line::of(card::Tone::Strong, "full arguments"));
+        lines.push(Line::of(Tone::Strong, "full arguments"));
         lines.extend(card::full_arguments(shown, columns));
     }
     for line in lines {

@@ -6,8 +6,8 @@ use lodestar_core::statement::ApprovalDecision;
 use lodestar_guard::channel::drop::{Pile, Shown};
 use zeroize::Zeroizing;
 
-use super::super::card::{self, Line, Tone};
-use super::super::{answer, list};
+use super::super::text::{Line, Tone};
+use super::super::{answer, card, list};
 use crate::{inert, words};
 
 /// Longest reason that can be typed.
