@@ -36,6 +36,12 @@ pub(crate) const TESTS: &[Requirement] = &[
         install: || debian_package("gcc"),
     },
     Requirement {
+        name: "tmux",
+        why: "is the terminal in which tests look at the screen of `approve watch`",
+        is_there: || shell::succeeds(Command::new("tmux").arg("-V")),
+        install: || debian_package("tmux"),
+    },
+    Requirement {
         name: "PostgreSQL",
         why: "is one of the belief stores; tests start a server of their own",
         is_there: postgres_is_there,

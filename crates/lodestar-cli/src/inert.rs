@@ -180,18 +180,25 @@ fn resembles_latin(c: char) -> bool {
         | 0x1_d400..=0x1_d7ff)
 }
 
-/// Columns a character takes, near enough to keep a line from wrapping.
+/// Columns a character takes, or more: a line that is thought too short would wrap, and go on where
+/// only our own words begin.
 pub(crate) fn width(c: char) -> usize {
     match u32::from(c) {
         _ if is_mark(c) => 0,
         0x1100..=0x115f
+        | 0x231a..=0x23ff
+        | 0x25fd..=0x27bf
+        | 0x2b00..=0x2bff
         | 0x2e80..=0xa4cf
+        | 0xa960..=0xa97f
         | 0xac00..=0xd7a3
         | 0xf900..=0xfaff
         | 0xfe30..=0xfe6f
         | 0xff00..=0xff60
         | 0xffe0..=0xffe6
-        | 0x1_f300..=0x1_faff
+        | 0x1_6fe0..=0x1_b2ff
+        | 0x1_d300..=0x1_d37f
+        | 0x1_f000..=0x1_faff
         | 0x2_0000..=0x3_fffd => 2,
         _ => 1,
     }

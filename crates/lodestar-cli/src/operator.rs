@@ -45,6 +45,26 @@ impl OperatorArgs {
 }
 
 impl Chosen {
+    /// The key as it lies on disk, and whose it is, for what names its signer.
+    pub(crate) fn named(
+        self,
+        installation: &Installation,
+        what: &str,
+    ) -> Result<(OperatorName, OperatorKey), Failure> {
+        let name = match self {
+            Self::Name(name) => name,
+            Self::Only => only_operator(installation, what)?,
+            Self::File(path) => {
+                let path = inert::path(&path);
+                return Err(Failure::usage(format!(
+                    "`{path}` does not say whose key it is; name the operator"
+                )));
+            }
+        };
+        let key = Self::Name(name.clone()).sealed(installation, what)?;
+        Ok((name, key))
+    }
+
     /// The key as it lies on disk; `what` is to be signed with it.
     pub(crate) fn sealed(
         &self,

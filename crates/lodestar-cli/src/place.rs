@@ -198,6 +198,14 @@ impl Place {
     }
 }
 
+/// The folder that holds `.lodestar/`: the one that was named, or the nearest.
+pub(crate) fn folder(root: Option<&Path>) -> Result<PathBuf, Failure> {
+    match root {
+        Some(root) => given_root(root),
+        None => nearest_root(),
+    }
+}
+
 fn given_root(root: &Path) -> Result<PathBuf, Failure> {
     if root.join(".lodestar").is_dir() {
         return Ok(root.to_owned());

@@ -112,6 +112,14 @@ impl Terminal {
             .map_err(Self::failed)
     }
 
+    /// Shows text that is inert already.
+    pub(crate) fn show(&mut self, text: &str) -> Result<(), Failure> {
+        self.tty
+            .write_all(text.as_bytes())
+            .and_then(|()| self.tty.flush())
+            .map_err(Self::failed)
+    }
+
     fn failed(error: std::io::Error) -> Failure {
         Failure::usage(format!("the terminal cannot be used: {error}"))
     }

@@ -4,6 +4,8 @@
 //! somebody in the operator's registry signed for exactly the request that is open; what it is told is
 //! only what people need to see. It cannot run anything, and it never writes the log.
 
+pub mod drop;
+
 use std::future::Future;
 use std::pin::Pin;
 

@@ -41,6 +41,11 @@ const COMMANDS: &[&[&str]] = &[
     &["store", "rebuild"],
     &["approve"],
     &["approve", "keygen"],
+    &["approve", "list"],
+    &["approve", "show"],
+    &["approve", "grant"],
+    &["approve", "deny"],
+    &["approve", "watch"],
     &["completions"],
     &["man"],
 ];

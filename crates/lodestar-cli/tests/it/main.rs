@@ -2,6 +2,8 @@
 //! that were taken in through `lodestar-firewall`.
 
 mod anchor;
+mod approve;
+mod asked;
 mod belief;
 mod demo;
 mod explain;
@@ -28,7 +30,9 @@ mod signed;
 mod store;
 mod tamper;
 mod terminal;
+mod tmux;
 mod tools;
 mod verify;
+mod watch;
 mod why;
 mod world;

@@ -8,6 +8,7 @@ mod attacks;
 mod boxed;
 mod calls;
 mod crash;
+mod drop;
 mod governed;
 mod holds;
 mod rebuild;

@@ -1,0 +1,143 @@
+//! Signing for a request: whose key, and what is put where the session finds it.
+
+use clap::Args;
+use lodestar_core::key::SecretKey;
+use lodestar_core::name::ActorId;
+use lodestar_core::statement::{ApprovalDecision, Nonce};
+use lodestar_core::time::Timestamp;
+use lodestar_guard::channel::drop::{Pile, Shown};
+use lodestar_log::Clock;
+use lodestar_policy::Signed;
+use serde_json::{Value, json};
+use zeroize::Zeroizing;
+
+use super::unusable;
+use crate::failure::Failure;
+use crate::installation::{Installation, OperatorName};
+use crate::operator::Chosen;
+use crate::operator_key::OperatorKey;
+use crate::terminal::Terminal;
+
+#[derive(Debug, Args)]
+pub(crate) struct AsArgs {
+    /// Who answers [default: the only operator whose key is here]
+    #[arg(long = "as", visible_alias = "operator", value_name = "NAME")]
+    name: Option<String>,
+}
+
+impl AsArgs {
+    pub(crate) fn signer(&self) -> Result<Signer, Failure> {
+        let chosen = match &self.name {
+            Some(name) => Chosen::Name(OperatorName::parse(name)?),
+            None => Chosen::Only,
+        };
+        let (name, key) = chosen.named(&Installation::locate()?, "an answer to a request")?;
+        let approver = ActorId::new(name.as_str()).map_err(|e| Failure::name("operator", &e))?;
+        Ok(Signer { approver, key })
+    }
+}
+
+/// Somebody whose key is here.
+pub(crate) struct Signer {
+    pub(crate) approver: ActorId,
+    key: OperatorKey,
+}
+
+impl Signer {
+    pub(crate) fn is_sealed(&self) -> bool {
+        matches!(self.key, OperatorKey::Sealed(_))
+    }
+
+    /// The key, with the passphrase that was typed for it.
+    pub(crate) fn unsealed(self, passphrase: &Zeroizing<String>) -> Result<SecretKey, Failure> {
+        match self.key {
+            OperatorKey::Plain(key) => Ok(key),
+            OperatorKey::Sealed(sealed) => sealed.open(passphrase),
+        }
+    }
+
+    /// The key; a passphrase comes from the person at the terminal, and from nowhere else.
+    pub(crate) fn ask(self, terminal: Option<&mut Terminal>) -> Result<SecretKey, Failure> {
+        let passphrase = match (self.is_sealed(), terminal) {
+            (false, _) => Zeroizing::new(String::new()),
+            (true, None) => return Err(no_terminal()),
+            (true, Some(terminal)) => {
+                terminal.ask_hidden(&format!("Passphrase of {}: ", self.approver))?
+            }
+        };
+        self.unsealed(&passphrase)
+    }
+}
+
+pub(crate) fn no_terminal() -> Failure {
+    Failure::not_authorised("an answer needs a person, and there is no terminal to ask on")
+        .help("run it on a terminal; programs answer only with a key without a passphrase, and --yes-fingerprint")
+}
+
+pub(crate) fn now() -> Timestamp {
+    Clock::system().now()
+}
+
+/// Refuses what nobody's word opens any more.
+pub(crate) fn check_open(shown: &Shown) -> Result<(), Failure> {
+    let request = &shown.announcement().request;
+    if now() < request.expires_at {
+        return Ok(());
+    }
+    Err(Failure::check(format!(
+        "request `{}` expired at {}; nothing was signed",
+        request.id, request.expires_at
+    ))
+    .help("the agent may propose the action again"))
+}
+
+/// The end of the fingerprint, which people type.
+pub(crate) fn last_four(shown: &Shown) -> String {
+    let fingerprint = shown.announcement().request.card.action.fingerprint;
+    let text = fingerprint.to_string();
+    text[text.len() - 4..].to_owned()
+}
+
+pub(crate) fn is_last_four(shown: &Shown, typed: &str) -> bool {
+    typed.trim().eq_ignore_ascii_case(&last_four(shown))
+}
+
+pub(crate) fn other_fingerprint() -> Failure {
+    Failure::check("that is not the end of this request's fingerprint; nothing was signed")
+}
+
+/// Signs, and puts the answer where the session finds it. What was signed is told.
+pub(crate) fn send(
+    pile: &Pile,
+    shown: &Shown,
+    approver: &ActorId,
+    key: &SecretKey,
+    decision: ApprovalDecision,
+    reason: &str,
+) -> Result<Value, Failure> {
+    check_open(shown)?;
+    let mut random = [0; 16];
+    getrandom::fill(&mut random)
+        .map_err(|e| Failure::usage(format!("the system gives no random bytes: {e}")))?;
+    let nonce = Nonce::from_bytes(random);
+    let signed = Signed {
+        key,
+        at: now(),
+        nonce,
+    };
+    let request = &shown.announcement().request;
+    let answer = request
+        .answer(approver, decision, reason, signed)
+        .map_err(|e| Failure::usage(format!("the answer cannot be signed: {e}")))?;
+    pile.answer(shown, &answer, nonce).map_err(unusable)?;
+    Ok(json!({
+        "request": request.id,
+        "session": request.session,
+        "fingerprint": request.card.action.fingerprint,
+        "decision": decision,
+        "approver": approver,
+        "key_id": key.public().key_id(),
+        "nonce": nonce.to_string(),
+        "reason": reason,
+    }))
+}

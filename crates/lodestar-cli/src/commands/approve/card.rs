@@ -1,0 +1,392 @@
+//! A request as people see it: the same lines for `show`, `grant` and `watch`.
+//!
+//! All that an agent, a tool or a repository wrote is made inert before it becomes part of a line, is
+//! bounded with a count of what is left out, and starts at a column that only our own words leave free.
+
+use lodestar_core::provenance::{
+    ArgumentProvenance, GivenSource, Label, Likeness, Place, Resembled,
+};
+use lodestar_core::time::Timestamp;
+use lodestar_guard::channel::drop::Shown;
+use serde_json::Value;
+
+use super::text::{Line, Tone, wrapped};
+use crate::{inert, json, words};
+
+/// Where values start, behind their labels.
+const INDENT: usize = 13;
+/// Rows that one value may take on the card.
+const MOST_ROWS: usize = 4;
+/// Values that are on the card; all of them are among the full arguments.
+const MOST_VALUES: usize = 60;
+/// What is looked at of a text for its preview.
+const PREVIEW: usize = 16 << 10;
+
+struct Card {
+    lines: Vec<Line>,
+    columns: usize,
+}
+
+impl Card {
+    fn room(&self) -> usize {
+        self.columns.saturating_sub(INDENT).max(16)
+    }
+
+    /// A label and untrusted text behind it.
+    fn field(&mut self, label: &str, tone: Tone, text: &str) {
+        let text = inert::line(text, self.room() * MOST_ROWS);
+        self.rows(label, Tone::Dim, tone, &text);
+    }
+
+    fn rows(&mut self, label: &str, label_tone: Tone, tone: Tone, text: &str) {
+        for (row, text) in wrapped(text, self.room()).into_iter().enumerate() {
+            let label = if row == 0 { label } else { "" };
+            let lead = format!("{label:<INDENT$}");
+            self.lines.push(Line::of(label_tone, lead).and(tone, text));
+        }
+    }
+}
+
+/// The card, for a terminal of so many columns. The fingerprint comes last: whoever types its end has
+/// come past the rest.
+pub(crate) fn lines(shown: &Shown, now: Timestamp, columns: usize) -> Vec<Line> {
+    let announcement = shown.announcement();
+    let request = &announcement.request;
+    let action = &request.card.action;
+    let mut card = Card {
+        lines: Vec::new(),
+        columns,
+    };
+    card.field("tool", Tone::Strong, action.tool.as_str());
+    card.field("server", Tone::Plain, action.server.as_str());
+    contract(&mut card, shown);
+    card.field("why held", Tone::Plain, &request.card.why);
+    arguments(&mut card, shown);
+    for path in &request.card.paths {
+        card.field("path", Tone::Plain, path.as_str());
+    }
+    for out in &request.card.going_out {
+        card.field("goes out", Tone::Warn, out);
+    }
+    for measured in &request.card.measured {
+        card.field("measured", Tone::Plain, &measurement(measured));
+    }
+    people(&mut card, shown, now);
+    card.field("request", Tone::Plain, &request.id.to_string());
+    card.field(
+        "session",
+        Tone::Plain,
+        &format!("{} of project {}", request.session, announcement.project),
+    );
+    card.field(
+        "definition",
+        Tone::Dim,
+        &request.card.definition.to_string(),
+    );
+    card.field("policy", Tone::Dim, &request.policy.to_string());
+    fingerprint(&mut card, &action.fingerprint.to_string());
+    card.lines
+}
+
+fn contract(card: &mut Card, shown: &Shown) {
+    let contract = &shown.announcement().request.card.action.contract;
+    let words = format!(
+        "{} · {} · {} · {} data · in {}",
+        contract.required_level,
+        contract.blast_radius,
+        contract.reversibility,
+        contract.data_sensitivity,
+        contract.scope
+    );
+    card.field("contract", Tone::Plain, &words);
+    let permissions: Vec<String> = contract
+        .permissions
+        .iter()
+        .map(ToString::to_string)
+        .collect();
+    let sandbox = format!(
+        "{}; may use: {}",
+        contract.sandbox,
+        or_nothing(&permissions)
+    );
+    card.field("sandbox", Tone::Plain, &sandbox);
+}
+
+fn or_nothing(words: &[String]) -> String {
+    match words.is_empty() {
+        true => "nothing".to_owned(),
+        false => words.join(", "),
+    }
+}
+
+fn people(card: &mut Card, shown: &Shown, now: Timestamp) {
+    let announcement = shown.announcement();
+    let requirement = &announcement.request.requirement;
+    let mut needs = words::count(u64::from(requirement.quorum), "approver");
+    if !requirement.roles.is_empty() {
+        let roles: Vec<String> = requirement.roles.iter().cloned().collect();
+        needs.push_str(&format!("; roles: {}", roles.join(", ")));
+    }
+    card.field("needs", Tone::Plain, &needs);
+    let agreed: Vec<String> = announcement
+        .granted_by
+        .iter()
+        .map(ToString::to_string)
+        .collect();
+    let agreed = match agreed.is_empty() {
+        true => "nobody yet".to_owned(),
+        false => agreed.join(", "),
+    };
+    card.field(
+        "agreed",
+        Tone::Plain,
+        &format!("{agreed}; missing: {}", announcement.missing),
+    );
+    if shown.answers() > 0 {
+        let sent = words::count(shown.answers() as u64, "answer");
+        card.field(
+            "sent",
+            Tone::Plain,
+            &format!("{sent} not taken up yet by the session"),
+        );
+    }
+    let expires_at = announcement.request.expires_at;
+    let left = left(now, expires_at);
+    let tone = if left == EXPIRED {
+        Tone::Bad
+    } else {
+        Tone::Plain
+    };
+    card.field(
+        "time left",
+        tone,
+        &format!("{left} (until {} UTC)", words::seconds(expires_at)),
+    );
+}
+
+fn fingerprint(card: &mut Card, fingerprint: &str) {
+    let (start, last) = fingerprint.split_at(fingerprint.len().saturating_sub(4));
+    card.rows("fingerprint", Tone::Dim, Tone::Dim, start);
+    card.rows("last four", Tone::Dim, Tone::Strong, last);
+}
+
+pub(crate) const EXPIRED: &str = "expired";
+
+/// `14m 10s`
+pub(crate) fn left(now: Timestamp, until: Timestamp) -> String {
+    let seconds = until.unix_micros().saturating_sub(now.unix_micros()) / 1_000_000;
+    match seconds {
+        ..=0 => EXPIRED.to_owned(),
+        1..60 => format!("{seconds}s"),
+        60..3600 => format!("{}m {:02}s", seconds / 60, seconds % 60),
+        3600..86_400 => format!("{}h {:02}m", seconds / 3600, seconds % 3600 / 60),
+        _ => format!("{}d {:02}h", seconds / 86_400, seconds % 86_400 / 3600),
+    }
+}
+
+fn arguments(card: &mut Card, shown: &Shown) {
+    let request = &shown.announcement().request;
+    let arguments = &request.card.action.arguments;
+    if arguments.is_empty() {
+        card.field("arguments", Tone::Dim, "none");
+        return;
+    }
+    let mut leaves = Vec::new();
+    for (name, value) in arguments {
+        gather(&format!("/{}", escaped(name)), value, &mut leaves);
+    }
+    for (pointer, value) in leaves.iter().take(MOST_VALUES) {
+        let of_it = |p: &&ArgumentProvenance| p.pointer == *pointer && p.place == Place::Value;
+        let known = request.card.provenance.iter().find(of_it);
+        argument(card, pointer, value, known);
+    }
+    let names = request
+        .card
+        .provenance
+        .iter()
+        .filter(|p| p.place == Place::Name);
+    for known in names.take(MOST_VALUES) {
+        let (mark, tone) = mark(&known.label);
+        let text = format!("the name {}", inert::line(&known.pointer, card.room()));
+        card.rows(mark, tone, tone, &text);
+    }
+    if leaves.len() > MOST_VALUES {
+        let more = leaves.len() - MOST_VALUES;
+        card.field(
+            "…",
+            Tone::Warn,
+            &format!("{more} more values among the full arguments"),
+        );
+    }
+}
+
+fn argument(card: &mut Card, pointer: &str, value: &Value, known: Option<&ArgumentProvenance>) {
+    let label = known.map_or(&Label::Unknown, |known| &known.label);
+    let (mark, tone) = mark(label);
+    let room = card.room();
+    let pointer = inert::line(pointer.trim_start_matches('/'), room);
+    card.rows(mark, tone, Tone::Strong, &pointer);
+    let text = inert::line(&preview(value), room * MOST_ROWS);
+    card.rows("", tone, tone, &text);
+    card.rows(
+        "",
+        Tone::Dim,
+        Tone::Dim,
+        &inert::line(&origin(label), room * 2),
+    );
+    let Some(known) = known else {
+        return;
+    };
+    if let Some(like) = &known.resembles {
+        let what = match like.to {
+            Resembled::TrustedValue => "a trusted value",
+            Resembled::WordOfTask => "a word of the task",
+        };
+        let text = format!("easily taken for {what}: {}", quoted(&like.text));
+        card.rows(
+            "! alike",
+            Tone::Bad,
+            Tone::Bad,
+            &inert::line(&text, room * 2),
+        );
+    }
+    for inside in known
+        .inside
+        .iter()
+        .filter(|i| !i.label.is_trusted())
+        .take(5)
+    {
+        let part = value
+            .as_str()
+            .and_then(|text| text.get(inside.range.clone()));
+        let text = format!(
+            "inside: {} ({})",
+            quoted(part.unwrap_or("?")),
+            origin(&inside.label)
+        );
+        card.rows("", Tone::Dim, Tone::Warn, &inert::line(&text, room * 2));
+    }
+}
+
+/// How provenance reads without colour, and its colour.
+fn mark(label: &Label) -> (&'static str, Tone) {
+    match label {
+        Label::Given { .. } => ("+ given", Tone::Good),
+        Label::Measured { .. } => ("+ measured", Tone::Accent),
+        Label::Read { .. } => ("! read", Tone::Warn),
+        Label::Unknown => ("? unknown", Tone::Bad),
+    }
+}
+
+fn origin(label: &Label) -> String {
+    match label {
+        Label::Given { source } => match source {
+            GivenSource::Task => "given in the task".to_owned(),
+            GivenSource::Assertion { statement } => {
+                format!("given in a signed assertion, {}", words::short(statement))
+            }
+            GivenSource::KnownValue { list } => format!("given in the list {}", quoted(list)),
+        },
+        Label::Measured { what } => format!("measured by Lodestar: {}", quoted(what)),
+        Label::Read { observations, how } => {
+            let how = match how {
+                Likeness::Copy => "a copy",
+                Likeness::NormalForm => "another spelling",
+                Likeness::Loose => "the same letters and digits",
+                Likeness::Part => "a part",
+                Likeness::Pieces => "put together from pieces",
+                Likeness::Decoded => "decoded",
+            };
+            let from: Vec<String> = observations.iter().take(3).map(words::short_id).collect();
+            format!("{how} of what was read: {}", from.join(", "))
+        }
+        Label::Unknown => "nobody gave, measured or read this".to_owned(),
+    }
+}
+
+fn quoted(text: &str) -> String {
+    preview(&Value::String(text.to_owned()))
+}
+
+/// The beginning of a value as JSON, with a count of what is left out.
+fn preview(value: &Value) -> String {
+    match value {
+        Value::String(text) if text.len() > PREVIEW => {
+            let end = (0..=PREVIEW).rev().find(|at| text.is_char_boundary(*at));
+            let (start, rest) = text.split_at(end.unwrap_or(0));
+            format!("{} … and {} more bytes", json::compact(&start), rest.len())
+        }
+        value => json::compact(value),
+    }
+}
+
+fn measurement(measured: &Value) -> String {
+    let text = |key: &str| measured.get(key).map(json::compact).unwrap_or_default();
+    let check = measured.get("check").and_then(Value::as_str);
+    let of = measured
+        .get("of")
+        .map(|of| format!(" of {}", json::compact(of)));
+    format!(
+        "{}{}: {}",
+        check.unwrap_or("?"),
+        of.unwrap_or_default(),
+        text("expected_at_approval")
+    )
+}
+
+/// The values at the ends, with JSON pointers; a container without any is one itself.
+fn gather<'a>(pointer: &str, value: &'a Value, leaves: &mut Vec<(String, &'a Value)>) {
+    match value {
+        Value::Object(members) if !members.is_empty() => {
+            for (name, value) in members {
+                gather(&format!("{pointer}/{}", escaped(name)), value, leaves);
+            }
+        }
+        Value::Array(items) if !items.is_empty() => {
+            for (at, value) in items.iter().enumerate() {
+                gather(&format!("{pointer}/{at}"), value, leaves);
+            }
+        }
+        value => leaves.push((pointer.to_owned(), value)),
+    }
+}
+
+fn escaped(name: &str) -> String {
+    name.replace('~', "~0").replace('/', "~1")
+}
+
+/// All of the arguments, as rows of a screen; rows that go on carry a mark.
+pub(crate) fn full_arguments(shown: &Shown, columns: usize) -> Vec<Line> {
+    let arguments = &shown.announcement().request.card.action.arguments;
+    let mut lines = Vec::new();
+    for line in json::pretty(arguments).split('\n') {
+        for (row, text) in wrapped(&inert::whole(line), columns.saturating_sub(2))
+            .into_iter()
+            .enumerate()
+        {
+            let lead = if row == 0 { "  " } else { "┆ " };
+            lines.push(Line::of(Tone::Dim, lead).and(Tone::Plain, text));
+        }
+    }
+    lines
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_time_left_is_told_in_two_units() {
+        let at = |seconds: i64| Timestamp::from_unix_micros(seconds * 1_000_000).expect("in range");
+        for (seconds, text) in [
+            (-1, EXPIRED),
+            (0, EXPIRED),
+            (59, "59s"),
+            (61, "1m 01s"),
+            (3661, "1h 01m"),
+            (90_000, "1d 01h"),
+        ] {
+            assert_eq!(left(at(1000), at(1000 + seconds)), text);
+        }
+    }
+}

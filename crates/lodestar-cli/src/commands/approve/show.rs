@@ -1,0 +1,49 @@
+//! `lodestar approve show`
+
+use std::io::Write as _;
+
+use clap::Args;
+use serde_json::json;
+
+use super::text::{Line, Tone};
+use super::{answer, card, find, pile};
+use crate::cli::App;
+use crate::failure::{Exit, Failure};
+
+const AFTER_HELP: &str = "\
+Examples:
+  lodestar approve show 0198c1
+  lodestar approve show 0198c1 --full";
+
+#[derive(Debug, Args)]
+#[command(after_help = AFTER_HELP)]
+pub(crate) struct ShowArgs {
+    /// The request
+    request: String,
+
+    /// Show all of the arguments, too
+    #[arg(long)]
+    full: bool,
+}
+
+pub(crate) fn run(args: &ShowArgs, app: &mut App) -> Result<Exit, Failure> {
+    let pile = pile(app)?;
+    let shown = find(&pile, &args.request)?;
+    if app.json {
+        let mut value = json!(shown.announcement());
+        value["answers_sent"] = json!(shown.answers());
+        app.out.json(&value)?;
+        return Ok(Exit::Done);
+    }
+    let columns = app.out.columns;
+    let mut lines = card::lines(shown, answer::now(), columns);
+    if args.full {
+        lines.push(Line::of(Tone::Strong, "full arguments"));
+        lines.extend(card::full_arguments(shown, columns));
+    }
+    for line in lines {
+        let text = line.painted(app.out.paint);
+        writeln!(app.out, "{text}")?;
+    }
+    Ok(Exit::Done)
+}

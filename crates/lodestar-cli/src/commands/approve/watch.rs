@@ -1,0 +1,130 @@
+//! `lodestar approve watch`: requests as they arrive, on a screen of their own or as JSON lines.
+
+mod screen;
+mod stream;
+mod view;
+
+use std::path::Path;
+
+use clap::Args;
+use crossterm::event::{Event, EventStream, KeyEventKind};
+use futures_util::StreamExt as _;
+use lodestar_core::statement::ApprovalDecision;
+use lodestar_guard::channel::drop::{Pile, Watching};
+use tokio::time::{Duration, MissedTickBehavior, interval};
+use zeroize::Zeroizing;
+
+use super::answer::{self, AsArgs, Signer};
+use super::unusable;
+use crate::cli::App;
+use crate::failure::{Exit, Failure};
+use crate::place;
+use screen::Screen;
+use view::{Deed, View};
+
+const AFTER_HELP: &str = "\
+Keys: arrows or j/k choose a request, PgUp/PgDn scroll, a shows all arguments, g agrees, d refuses,
+q leaves. Before anything is signed, the last four characters of the fingerprint have to be typed;
+they stand at the end of the card.
+
+With --json, what happens is written as JSON lines, and nothing can be answered.
+
+Examples:
+  lodestar approve watch
+  lodestar approve watch --as alice";
+
+/// How often the time left is drawn again; files are not looked at for it.
+const TICK: Duration = Duration::from_secs(1);
+
+#[derive(Debug, Args)]
+#[command(after_help = AFTER_HELP)]
+pub(crate) struct WatchArgs {
+    #[command(flatten)]
+    who: AsArgs,
+}
+
+pub(crate) fn run(args: &WatchArgs, app: &mut App) -> Result<Exit, Failure> {
+    let root = place::folder(app.root())?;
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        .build()
+        .map_err(Failure::io("."))?;
+    if app.json {
+        return runtime.block_on(stream::run(&root, app));
+    }
+    Screen::check(app)?;
+    runtime.block_on(on_screen(args, &root, app))
+}
+
+async fn on_screen(args: &WatchArgs, root: &Path, app: &App) -> Result<Exit, Failure> {
+    let mut watching = Watching::below(root).map_err(unusable)?;
+    let mut pile = Pile::below(root).map_err(unusable)?;
+    let mut screen = Screen::enter(app.out.paint)?;
+    let mut view = View::default();
+    view.refresh(&pile);
+    let mut keys = EventStream::new();
+    let mut tick = interval(TICK);
+    tick.set_missed_tick_behavior(MissedTickBehavior::Skip);
+    loop {
+        screen.draw(&mut view)?;
+        tokio::select! {
+            event = keys.next() => match event {
+                Some(Ok(Event::Key(key))) if key.kind != KeyEventKind::Release => {
+                    match view.press(key) {
+                        Deed::None => {}
+                        Deed::Leave => return Ok(Exit::Done),
+                        Deed::Answer { decision, reason } => match args.who.signer() {
+                            Err(failure) => view.say_problem(failure.message()),
+                            Ok(signer) if signer.is_sealed() => {
+                                view.ask_passphrase(signer.approver.as_str(), decision, reason);
+                            }
+                            Ok(signer) => {
+                                sign(&pile, &mut view, signer, decision, &reason, &Zeroizing::default());
+                            }
+                        },
+                        Deed::Sign { decision, reason, passphrase } => {
+                            view.say("signing…");
+                            screen.draw(&mut view)?;
+                            match args.who.signer() {
+                                Ok(signer) => sign(&pile, &mut view, signer, decision, &reason, &passphrase),
+                                Err(failure) => view.say_problem(failure.message()),
+                            }
+                        }
+                    }
+                }
+                Some(Ok(Event::Resize(..))) => screen.forget(),
+                Some(Ok(_)) => {}
+                Some(Err(error)) => return Err(Failure::from(error)),
+                None => return Ok(Exit::Done),
+            },
+            changed = watching.changed() => {
+                changed.map_err(unusable)?;
+                pile.refresh().map_err(unusable)?;
+                view.refresh(&pile);
+            }
+            _ = tick.tick() => {}
+        }
+    }
+}
+
+fn sign(
+    pile: &Pile,
+    view: &mut View,
+    signer: Signer,
+    decision: ApprovalDecision,
+    reason: &str,
+    passphrase: &Zeroizing<String>,
+) {
+    let Some(shown) = view.answering().cloned() else {
+        return;
+    };
+    let approver = signer.approver.clone();
+    let sent = signer
+        .unsealed(passphrase)
+        .and_then(|key| answer::send(pile, &shown, &approver, &key, decision, reason));
+    match sent {
+        Ok(_) if decision == ApprovalDecision::Grant => view.done("✓ signed: agreed"),
+        Ok(_) => view.done("✗ signed: refused"),
+        Err(failure) => view.say_problem(failure.message()),
+    }
+}

@@ -1,0 +1,330 @@
+//! Requests listed, shown and answered from a terminal, with real keys and a real passphrase.
+
+use std::fs;
+use std::process::{Command, Stdio};
+
+use lodestar_core::note::parse_secret;
+use lodestar_core::statement::ApprovalDecision;
+use serde_json::{Value, json};
+
+use crate::asked::{announce, answers, drop_directory, hostile, last_four, request, settled};
+use crate::terminal::{at_terminal, python, without_terminal};
+use crate::world::{HOSTILE, Run, World, assert_inert};
+
+const PASSPHRASE: &str = "correct hörse battery";
+const FOUR: &str = "Last four characters of the fingerprint: ";
+const ASK: &str = "Passphrase of alice: ";
+
+/// A project where one request waits, and an approver with a sealed key.
+fn sealed() -> (World, String, String) {
+    let (world, id, four) = waiting();
+    let typed = format!("{PASSPHRASE}\r");
+    let steps = [
+        ("Passphrase for the new key of alice: ", typed.as_str()),
+        ("Once more: ", typed.as_str()),
+    ];
+    let made = at_terminal(
+        &world,
+        &["approve", "keygen", "--name", "alice"],
+        &[],
+        &steps,
+    );
+    assert_eq!(made.code, 0, "{}", made.screen);
+    (world, id, four)
+}
+
+fn waiting() -> (World, String, String) {
+    let world = World::new();
+    let asked = request(1);
+    announce(&drop_directory(&world), &asked);
+    let four = last_four(&asked);
+    (world, asked.request.id.to_string(), four)
+}
+
+fn payload(answer: &[u8]) -> Value {
+    let envelope: Value = serde_json::from_slice(answer).expect("an envelope");
+    let text = envelope["payload"].as_str().expect("a payload");
+    let mut child = Command::new("base64")
+        .arg("-d")
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .spawn()
+        .expect("started");
+    std::io::Write::write_all(&mut child.stdin.take().expect("piped"), text.as_bytes())
+        .expect("written");
+    let output = child.wait_with_output().expect("ended");
+    serde_json::from_slice(&output.stdout).expect("JSON")
+}
+
+#[test]
+fn what_waits_is_listed_and_shown_with_its_card() {
+    let (world, id, _) = waiting();
+    announce(&drop_directory(&world), &request(2));
+    let run = world.run(&["approve", "list"]).expect(0);
+    assert!(
+        run.out.contains("mail.send") && run.out.contains("2 of 2 missing"),
+        "{}",
+        run.out
+    );
+    let run = world.run(&["approve", "show", &id]).expect(0);
+    let shown: String = run
+        .out
+        .lines()
+        .filter(|line| !line.contains("time left"))
+        .map(|line| format!("{line}\n"))
+        .collect();
+    insta::assert_snapshot!(world.stable(&shown));
+    let list = world.run(&["approve", "list", "--json"]).expect(0).json();
+    assert_eq!(list["requests"].as_array().map(Vec::len), Some(2));
+    let card = world
+        .run(&["approve", "show", &id, "--json"])
+        .expect(0)
+        .json();
+    assert_eq!(
+        card["request"]["card"]["action"]["arguments"]["to"],
+        "anna@corp.example"
+    );
+    let full = world.run(&["approve", "show", &id, "--full"]).expect(0);
+    assert!(full.out.contains("\"count\": 3"), "{}", full.out);
+}
+
+#[test]
+fn a_request_is_named_by_a_unique_beginning() {
+    let (world, id, _) = waiting();
+    announce(&drop_directory(&world), &request(2));
+    world.run(&["approve", "show", &id[..16]]).expect(0);
+    world
+        .run(&["approve", "show", &id["req_".len()..16]])
+        .expect(0);
+    let run = world.run(&["approve", "show", "req_"]).expect(2);
+    assert!(run.err.contains("give more of the id"), "{}", run.err);
+    for nothing in ["", "ffff", "../x", "req_\u{202e}"] {
+        let run = world.run(&["approve", "show", nothing]).expect(3);
+        assert_inert(&run.err);
+    }
+}
+
+#[test]
+fn nothing_waits_in_an_empty_project() {
+    let world = World::new();
+    world.run(&["approve", "list"]).expect(3);
+    drop_directory(&world);
+    let run = world.run(&["approve", "list"]).expect(0);
+    assert_eq!(run.out, "nothing waits for a person here\n");
+}
+
+#[test]
+fn a_card_that_is_not_what_would_be_signed_is_refused() {
+    let (world, id, four) = waiting();
+    world.add_operator();
+    let file = world
+        .root()
+        .join(format!(".lodestar/approvals/s-1/{id}.request.json"));
+    let mut announced: Value =
+        serde_json::from_slice(&fs::read(&file).expect("there")).expect("JSON");
+    announced["request"]["card"]["action"]["arguments"]["to"] = json!("eve@evil.example");
+    fs::write(&file, announced.to_string()).expect("written");
+    let run = world.run(&["approve", "show", &id]).expect(1);
+    assert!(run.err.contains("card_digest"), "{}", run.err);
+    world
+        .run(&["approve", "grant", &id, "--yes-fingerprint", &four])
+        .expect(1);
+    let list = world.run(&["approve", "list"]).expect(0);
+    assert!(list.out.contains("not shown"), "{}", list.out);
+    assert!(answers(&world).is_empty());
+}
+
+#[test]
+fn a_grant_is_signed_after_fingerprint_and_passphrase_were_typed() {
+    if !python() {
+        return;
+    }
+    let (world, id, four) = sealed();
+    let grant = ["approve", "grant", &id, "--reason", "agreed"];
+    let pass = format!("{PASSPHRASE}\r");
+    let run = at_terminal(&world, &grant, &[], &[(FOUR, "zzzz\r")]);
+    assert_eq!(run.code, 1, "{}", run.screen);
+    let right = format!("{four}\r");
+    let run = at_terminal(&world, &grant, &[], &[(FOUR, &right), (ASK, "wrong one\r")]);
+    assert_eq!(run.code, 4, "{}", run.screen);
+    assert!(answers(&world).is_empty());
+    let run = at_terminal(&world, &grant, &[], &[(FOUR, &right), (ASK, &pass)]);
+    assert_eq!(run.code, 0, "{}", run.screen);
+    assert!(run.screen.contains("anna@corp.example"), "{}", run.screen);
+    assert!(!run.screen.contains("battery"), "{}", run.screen);
+    let [answer] = answers(&world).try_into().expect("one answer");
+    let said = payload(&answer);
+    assert_eq!(said["subject"]["decision"], json!(ApprovalDecision::Grant));
+    assert_eq!(said["subject"]["approver"], "alice");
+    assert_eq!(said["subject"]["reason"], "agreed");
+    let list = world.run(&["approve", "list", "--json"]).expect(0).json();
+    assert_eq!(list["requests"][0]["answers_sent"], 1);
+}
+
+#[test]
+fn a_denial_needs_a_reason_and_the_passphrase() {
+    if !python() {
+        return;
+    }
+    let (world, id, _) = sealed();
+    world.run(&["approve", "deny", &id]).expect(2);
+    let deny = ["approve", "deny", &id, "--reason", "not on a Friday"];
+    let pass = format!("{PASSPHRASE}\r");
+    let run = at_terminal(&world, &deny, &[], &[(ASK, &pass)]);
+    assert_eq!(run.code, 0, "{}", run.screen);
+    let [answer] = answers(&world).try_into().expect("one answer");
+    assert_eq!(
+        payload(&answer)["subject"]["decision"],
+        json!(ApprovalDecision::Deny)
+    );
+}
+
+#[test]
+fn a_tool_that_runs_as_the_same_user_cannot_grant() {
+    if !python() {
+        return;
+    }
+    let (world, id, four) = sealed();
+    let grant = ["approve", "grant", id.as_str()];
+    let hurried = [
+        "approve",
+        "grant",
+        id.as_str(),
+        "--yes-fingerprint",
+        four.as_str(),
+    ];
+    let deny = ["approve", "deny", id.as_str(), "--reason", "r"];
+    // No terminal: neither an answer in advance nor standard input takes its place.
+    for args in [&grant[..], &hurried[..], &deny[..]] {
+        without_terminal(&world, args).expect(4);
+    }
+    // A passphrase in a file is for other commands, even where somebody left the right one.
+    let file = world.write_private("passphrase", PASSPHRASE);
+    let mut command = Command::new("setsid");
+    command
+        .arg("--wait")
+        .arg(env!("CARGO_BIN_EXE_lodestar"))
+        .args(deny);
+    let template = world.command(&deny);
+    command.env_clear().current_dir(world.root());
+    for (name, value) in template.get_envs() {
+        command.env(name, value.expect("set"));
+    }
+    command.env("PATH", std::env::var_os("PATH").expect("set"));
+    command
+        .env("LODESTAR_PASSPHRASE_FILE", &file)
+        .stdin(Stdio::null());
+    Run::of(command.output().expect("started")).expect(4);
+    // A terminal that the tool makes itself can be typed into, and lacks the passphrase.
+    let right = format!("{four}\r");
+    for guess in ["\r", "alice\r", "\u{4}"] {
+        let run = at_terminal(&world, &grant, &[], &[(FOUR, &right), (ASK, guess)]);
+        assert_ne!(run.code, 0, "{}", run.screen);
+    }
+    // The key file is readable, and is no secret without the passphrase.
+    let text = fs::read_to_string(world.path("config/keys/alice.key")).expect("readable");
+    assert!(parse_secret(text.trim_end()).is_err());
+    assert!(text.contains("kdf argon2id"), "{text}");
+    assert!(answers(&world).is_empty());
+}
+
+#[test]
+fn a_key_without_a_passphrase_answers_for_programs_that_name_the_fingerprint() {
+    if !python() {
+        return;
+    }
+    let (world, id, four) = waiting();
+    world.add_operator();
+    without_terminal(&world, &["approve", "grant", &id]).expect(4);
+    without_terminal(
+        &world,
+        &["approve", "grant", &id, "--yes-fingerprint", "zzzz"],
+    )
+    .expect(1);
+    assert!(answers(&world).is_empty());
+    let run = without_terminal(
+        &world,
+        &[
+            "approve",
+            "grant",
+            &id,
+            "--yes-fingerprint",
+            &four,
+            "--as",
+            "alice",
+            "--json",
+        ],
+    )
+    .expect(0);
+    assert_eq!(run.json()["decision"], "grant");
+    without_terminal(
+        &world,
+        &[
+            "approve",
+            "grant",
+            &id,
+            "--yes-fingerprint",
+            &four,
+            "--as",
+            "bob",
+        ],
+    )
+    .expect(3);
+    assert_eq!(answers(&world).len(), 1);
+}
+
+#[test]
+fn an_expired_request_is_shown_as_such_and_not_signed_for() {
+    let world = World::new();
+    world.add_operator();
+    let mut asked = request(1);
+    asked.request.expires_at = asked.request.created_at;
+    let asked = settled(asked);
+    announce(&drop_directory(&world), &asked);
+    let id = asked.request.id.to_string();
+    assert!(
+        world
+            .run(&["approve", "show", &id])
+            .expect(0)
+            .out
+            .contains("expired")
+    );
+    world
+        .run(&[
+            "approve",
+            "grant",
+            &id,
+            "--yes-fingerprint",
+            &last_four(&asked),
+        ])
+        .expect(1);
+    world
+        .run(&["approve", "deny", &id, "--reason", "r"])
+        .expect(1);
+    assert!(answers(&world).is_empty());
+}
+
+#[test]
+fn hostile_values_are_inert_in_every_place() {
+    let world = World::new();
+    let drop = drop_directory(&world);
+    let huge = "\u{202e}x\n".repeat(400_000);
+    for (n, text) in [
+        (1, HOSTILE),
+        (2, "\x1b]8;;https://evil.example\x07click\x1b]8;;\x07"),
+        (3, &huge),
+    ] {
+        announce(&drop, &hostile(n, text));
+        let id = hostile(n, text).request.id.to_string();
+        for args in [
+            &["approve", "show", &id][..],
+            &["approve", "list"],
+            &["approve", "show", &id, "--full"],
+        ] {
+            assert_inert(&world.run(args).expect(0).out);
+        }
+        let shown = world.run(&["approve", "show", &id]).expect(0).out;
+        assert!(shown.len() < 60_000, "{}", shown.len());
+        assert_inert(&world.run(&["approve", "show", &id, "--json"]).expect(0).out);
+    }
+}

@@ -1,0 +1,313 @@
+//! `approve watch` in a real terminal.
+
+use std::fs;
+
+use lodestar_core::time::Timestamp;
+use lodestar_guard::channel::{Channel as _, Closing, Notice};
+use serde_json::json;
+
+use crate::asked::{
+    announce, answers, block_on, drop_directory, hostile, last_four, request, settled,
+};
+use crate::terminal::{at_terminal, python};
+use crate::tmux::{Pane, tmux};
+use crate::world::{HOSTILE, World, assert_inert};
+
+const WATCH: [&str; 2] = ["approve", "watch"];
+const WIDE: (u16, u16) = (100, 40);
+
+/// Rows of the screen that are ours alone: the first, the rule and the last.
+#[track_caller]
+fn assert_frame(screen: &str, columns: usize, rows: usize) {
+    let lines: Vec<&str> = screen.lines().collect();
+    assert!(lines.len() <= rows, "{screen}");
+    assert!(lines[0].starts_with("lodestar "), "{screen}");
+    let rules = lines.iter().filter(|line| line.starts_with("──")).count();
+    assert_eq!(rules, 1, "{screen}");
+    assert!(
+        lines.iter().all(|line| line.chars().count() <= columns),
+        "{screen}"
+    );
+    assert_inert(screen);
+}
+
+#[test]
+fn requests_arrive_live_and_go_live_and_what_ran_is_told() {
+    if !tmux() {
+        return;
+    }
+    let world = World::new();
+    let drop = drop_directory(&world);
+    let pane = Pane::run(&world, &WATCH, &[("NO_COLOR", "1")], WIDE);
+    pane.wait_for("nothing waits for a person");
+    let first = request(1);
+    announce(&drop, &first);
+    let screen = pane.wait_for("1 request waiting");
+    for text in [
+        "+ given",
+        "+ measured",
+        "! read",
+        "? unknown",
+        "goes out",
+        "2 approvers; roles: release-manager",
+        "nobody yet; missing: 2",
+        &last_four(&first),
+    ] {
+        assert!(screen.contains(text), "{text}:\n{screen}");
+    }
+    assert_frame(&screen, 100, 40);
+    announce(&drop, &request(2));
+    pane.wait_for("2 requests waiting");
+    pane.press(&["Down"]);
+    let second = request(2).request.id.to_string();
+    pane.wait("the second one chosen", |screen| {
+        screen
+            .lines()
+            .any(|l| l.starts_with("> ") && l.contains(&second[..20]))
+    });
+    let notice = Notice {
+        session: first.request.session.clone(),
+        at: Timestamp::from_unix_micros(1_767_323_045_000_000).expect("in range"),
+        what: format!("fs.write {HOSTILE}"),
+    };
+    block_on(drop.notify(&notice)).expect("told");
+    assert_frame(
+        &pane.wait_for("ran 2026-01-02 03:04:05  fs.write IGNORE"),
+        100,
+        40,
+    );
+    block_on(drop.withdraw(first.request.id, Closing::Expired)).expect("withdrawn");
+    pane.wait_for("1 request waiting");
+    pane.press(&["q"]);
+    let left = pane.wait_for("[left with 0]");
+    assert!(
+        !left.contains("waiting"),
+        "the screen is given back:\n{left}"
+    );
+    pane.wait("an echoing terminal", |screen| screen.contains(" echo"));
+}
+
+#[test]
+fn a_request_is_granted_and_another_denied_with_a_passphrase() {
+    if !tmux() || !python() {
+        return;
+    }
+    let world = World::new();
+    let drop = drop_directory(&world);
+    let typed = "correct horse battery\r";
+    let steps = [
+        ("Passphrase for the new key of alice: ", typed),
+        ("Once more: ", typed),
+    ];
+    let made = at_terminal(
+        &world,
+        &["approve", "keygen", "--name", "alice"],
+        &[],
+        &steps,
+    );
+    assert_eq!(made.code, 0, "{}", made.screen);
+    let asked = request(1);
+    announce(&drop, &asked);
+    let pane = Pane::run(&world, &WATCH, &[("NO_COLOR", "1")], WIDE);
+    pane.wait_for("1 request waiting");
+    pane.press(&["g"]);
+    pane.wait_for("GRANT: last four:");
+    pane.type_in("zzzz");
+    pane.press(&["Enter"]);
+    pane.wait_for("nothing was signed");
+    pane.press(&["g"]);
+    // What arrives meanwhile does not slip under the hand.
+    announce(&drop, &request(0));
+    pane.wait_for("2 requests waiting");
+    pane.type_in(&last_four(&asked));
+    pane.press(&["Enter"]);
+    pane.wait_for("passphrase of alice:");
+    pane.type_in("wrong");
+    pane.press(&["Enter"]);
+    pane.wait("a refusal", |screen| {
+        screen.contains("passphrase") && !screen.contains("passphrase of")
+    });
+    assert!(answers(&world).is_empty());
+    for (key, question) in [("g", "GRANT"), ("d", "DENY")] {
+        pane.press(&[key]);
+        pane.wait_for(&format!("{question}: last four:"));
+        pane.type_in(&last_four(&asked));
+        pane.press(&["Enter"]);
+        if key == "d" {
+            pane.wait_for("reason: ");
+            pane.type_in("not on a Friday");
+            pane.press(&["Enter"]);
+        }
+        pane.wait_for("passphrase of alice:");
+        pane.type_in("correct horse battery");
+        assert!(!pane.screen().contains("horse"));
+        pane.press(&["Enter"]);
+        pane.wait_for(if key == "g" {
+            "signed: agreed"
+        } else {
+            "signed: refused"
+        });
+    }
+    assert_eq!(answers(&world).len(), 2);
+    pane.wait_for("2 answers not taken up yet");
+    pane.press(&["C-c"]);
+    pane.wait_for("[left with 0]");
+}
+
+#[test]
+fn all_arguments_are_one_key_away() {
+    if !tmux() {
+        return;
+    }
+    let world = World::new();
+    let mut asked = request(1);
+    asked.request.card.action.arguments["body"] =
+        json!((0..500).map(|n| format!("line {n}\n")).collect::<String>());
+    announce(&drop_directory(&world), &settled(asked));
+    let pane = Pane::run(&world, &WATCH, &[("NO_COLOR", "1")], WIDE);
+    pane.wait_for("1 request waiting");
+    pane.press(&["a"]);
+    assert_frame(&pane.wait_for("\\nline 7\\n"), 100, 40);
+    pane.press(&["End"]);
+    pane.wait_for("line 499");
+    pane.press(&["a"]);
+    pane.wait_for("why held");
+}
+
+#[test]
+fn hostile_values_cannot_move_hide_or_fake_anything() {
+    if !tmux() {
+        return;
+    }
+    let huge = "\u{202e}\u{200b}x\ny".repeat(150_000);
+    let fake = format!(
+        "ok{}\nlast four    0000\r\n──────\nlodestar 0 requests waiting",
+        " ".repeat(200)
+    );
+    for text in [
+        HOSTILE,
+        "\x1b]8;;https://evil.example\x07click\x1b]8;;\x07\x1b[1;1H\x1bc",
+        &huge,
+        &fake,
+        "p\u{430}ypal\u{301}\u{302}\u{303}\u{304}",
+        // Twice as wide as most characters, some of them only where somebody looks it up.
+        &format!("{}last four    0000", "⌚☔✅🀄日".repeat(60)),
+    ] {
+        let world = World::new();
+        let asked = hostile(1, text);
+        announce(&drop_directory(&world), &asked);
+        let pane = Pane::run(&world, &WATCH, &[("NO_COLOR", "1")], WIDE);
+        pane.wait_for("1 request waiting");
+        let four = format!("last four    {}", last_four(&asked));
+        assert_frame(&pane.screen(), 100, 40);
+        pane.press(&["End"]);
+        let end = pane.wait("the end of the card", |screen| {
+            screen.lines().any(|line| line == four)
+        });
+        assert_frame(&end, 100, 40);
+        let fours = end
+            .lines()
+            .filter(|line| line.starts_with("last four"))
+            .count();
+        assert_eq!(fours, 1, "{end}");
+        pane.press(&["a"]);
+        let arguments = pane.wait_for("a back to the card");
+        assert_frame(&arguments, 100, 40);
+    }
+}
+
+#[test]
+fn a_small_terminal_shows_everything_by_scrolling_and_resizing_draws_anew() {
+    if !tmux() {
+        return;
+    }
+    let world = World::new();
+    let asked = request(1);
+    announce(&drop_directory(&world), &asked);
+    let pane = Pane::run(&world, &WATCH, &[("NO_COLOR", "1")], (40, 12));
+    let screen = pane.wait_for("1 request waiting");
+    assert_frame(&screen, 40, 12);
+    assert!(screen.contains("more below, PgDn"), "{screen}");
+    assert!(
+        !screen.contains(&last_four(&asked)),
+        "it stands at the end:\n{screen}"
+    );
+    let mut seen = screen;
+    for _ in 0..40 {
+        pane.press(&["PageDown"]);
+        std::thread::sleep(std::time::Duration::from_millis(40));
+        seen.push_str(&pane.screen());
+    }
+    for text in [
+        "! read",
+        "? unknown",
+        "goes out",
+        "release-manager",
+        &last_four(&asked),
+    ] {
+        assert!(seen.contains(text), "{text}:\n{seen}");
+    }
+    pane.resize(100, 40);
+    let screen = pane.wait("a wide screen", |screen| screen.contains("all arguments"));
+    assert_frame(&screen, 100, 40);
+    pane.resize(40, 12);
+    let screen = pane.wait("a small screen", |screen| screen.contains("g grant d deny"));
+    assert_frame(&screen, 40, 12);
+}
+
+#[test]
+fn colour_follows_provenance_and_words_tell_it_without() {
+    if !tmux() {
+        return;
+    }
+    let world = World::new();
+    announce(&drop_directory(&world), &request(1));
+    let pane = Pane::run(&world, &WATCH, &[], WIDE);
+    pane.wait_for("1 request waiting");
+    let coloured = pane.coloured();
+    for (colour, word) in [
+        ("32", "+ given"),
+        ("36", "+ measured"),
+        ("33", "! read"),
+        ("31", "? unknown"),
+    ] {
+        let line = coloured
+            .lines()
+            .find(|line| line.contains(word))
+            .unwrap_or_default();
+        let before = line.split(word).next().unwrap_or_default();
+        assert!(before.contains(&format!("\x1b[{colour}m")), "{line:?}");
+    }
+    let pane = Pane::run(&world, &WATCH, &[("NO_COLOR", "1")], WIDE);
+    pane.wait_for("1 request waiting");
+    let plain = pane.coloured();
+    assert!(!plain.contains("\x1b[3"), "{plain:?}");
+    assert!(plain.contains("? unknown"), "{plain:?}");
+}
+
+#[test]
+fn without_a_screen_it_says_what_to_use_instead_and_streams_as_json() {
+    let world = World::new();
+    let drop = drop_directory(&world);
+    let run = world.run(&WATCH).expect(2);
+    assert!(run.err.contains("approve list"), "{}", run.err);
+    let mut command = world.command(&["approve", "watch", "--json"]);
+    let mut child = command
+        .stdout(std::process::Stdio::piped())
+        .spawn()
+        .expect("started");
+    let mut lines =
+        std::io::BufRead::lines(std::io::BufReader::new(child.stdout.take().expect("piped")));
+    let mut next = || -> serde_json::Value {
+        let line = lines.next().expect("a line").expect("text");
+        serde_json::from_str(&line).expect("JSON")
+    };
+    let asked = request(1);
+    announce(&drop, &asked);
+    assert_eq!(next()["happened"], "opened");
+    block_on(drop.withdraw(asked.request.id, Closing::Denied)).expect("withdrawn");
+    assert_eq!(next()["happened"], "closed");
+    let _ = child.kill();
+    let _ = child.wait();
+    assert!(fs::read_dir(world.root().join(".lodestar/approvals")).is_ok());
+}

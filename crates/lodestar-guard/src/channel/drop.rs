@@ -1,0 +1,298 @@
+//! The drop directory: people on the same machine are asked through files.
+//!
+//! ```text
+//! .lodestar/approvals/<session>/<request>.request.json         an announcement
+//! .lodestar/approvals/<session>/<request>.<nonce>.answer.json  a signed answer
+//! .lodestar/approvals/<session>/notices.ndjson                 what ran without being held
+//! ```
+//!
+//! Nobody trusts what lies there. The session's side is [`DropDirectory`], the approver's is [`Pile`];
+//! both put files there whole, under a temporary name first, and hear from the system when one comes.
+
+mod folder;
+mod inbox;
+mod name;
+mod notified;
+mod pile;
+
+use std::collections::{BTreeMap, VecDeque};
+use std::io;
+use std::path::{Path, PathBuf};
+use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
+
+use lodestar_core::id::RequestId;
+use lodestar_core::name::SessionId;
+use rustix::fs::inotify::WatchFlags;
+use tokio::sync::Notify;
+
+pub use pile::{Pile, Shown, Unusable, Watching};
+
+use super::{Announcement, Channel, ChannelError, Closing, Delivered, Doing, Notice};
+use folder::{Folder, Missing};
+use inbox::{Came, Inbox};
+use notified::{Happened, Notifications, Watch};
+
+const LODESTAR: &str = ".lodestar";
+const APPROVALS: &str = "approvals";
+/// Where the lines about what ran are cut, and how many stay then.
+const MOST_NOTICES: u64 = 128 << 10;
+const NOTICES_KEPT: usize = 100;
+/// Longest line about something that ran.
+const LONGEST_NOTICE: usize = 1000;
+
+/// The session's side of the drop directory.
+///
+/// It serves the session whose request or notice it is told first.
+pub struct DropDirectory {
+    root: PathBuf,
+    session: OnceLock<SessionId>,
+    learned: Notify,
+    /// What is announced, so that it can be put there again.
+    open: Mutex<BTreeMap<RequestId, Vec<u8>>>,
+    notices: Mutex<VecDeque<String>>,
+    inbox: Mutex<Inbox>,
+    ears: tokio::sync::Mutex<Option<Ears>>,
+}
+
+/// The notifications of a session's folder, and of those that it lies in.
+struct Ears {
+    notifications: Notifications,
+    session: Watch,
+}
+
+impl DropDirectory {
+    /// The drop directory of the project in this folder, the one that holds `.lodestar/`.
+    pub fn below(root: impl Into<PathBuf>) -> Self {
+        Self {
+            root: root.into(),
+            session: OnceLock::new(),
+            learned: Notify::new(),
+            open: Mutex::default(),
+            notices: Mutex::default(),
+            inbox: Mutex::default(),
+            ears: tokio::sync::Mutex::default(),
+        }
+    }
+
+    /// Where its files lie.
+    pub fn path_below(root: &Path) -> PathBuf {
+        root.join(LODESTAR).join(APPROVALS)
+    }
+
+    fn serve(&self, session: &SessionId) -> Result<&SessionId, ChannelError> {
+        let served = self.session.get_or_init(|| session.clone());
+        self.learned.notify_waiters();
+        if served == session {
+            return Ok(served);
+        }
+        Err(unusable(format!(
+            "it serves session `{served}` already; give session `{session}` one of its own"
+        )))
+    }
+
+    async fn served(&self) -> &SessionId {
+        loop {
+            let learned = self.learned.notified();
+            tokio::pin!(learned);
+            learned.as_mut().enable();
+            if let Some(session) = self.session.get() {
+                return session;
+            }
+            learned.await;
+        }
+    }
+
+    /// The session's folder, as its name leads to it now.
+    fn folder(&self, session: &SessionId) -> io::Result<Folder> {
+        let approvals = Folder::open(&self.root, &[LODESTAR, APPROVALS], Missing::Made)?;
+        approvals.keep_private()?;
+        let folder = approvals.enter(session.as_str(), Missing::Made)?;
+        folder.keep_private()?;
+        Ok(folder)
+    }
+
+    /// Starts to listen, then looks at what is there: nothing that comes meanwhile is missed.
+    fn prick_up(&self, session: &SessionId) -> io::Result<Ears> {
+        let folder = self.folder(session)?;
+        let notifications = Notifications::new()?;
+        let whole = WatchFlags::MOVED_TO | WatchFlags::CLOSE_WRITE;
+        let watch = notifications.watch(folder.path(), whole)?;
+        // A folder above that goes takes this one along, and tells only its own watch.
+        let approvals = Self::path_below(&self.root);
+        notifications.watch(&approvals, WatchFlags::empty())?;
+        notifications.watch(&self.root.join(LODESTAR), WatchFlags::empty())?;
+        let folder = self.folder(session)?;
+        self.look(&folder)?;
+        for (id, announced) in &*lock(&self.open) {
+            let name = name::request(*id);
+            if folder.stamp(&name)?.is_none() {
+                folder.write(&name, announced)?;
+            }
+        }
+        Ok(Ears {
+            notifications,
+            session: watch,
+        })
+    }
+
+    fn look(&self, folder: &Folder) -> io::Result<()> {
+        let names = folder.names()?;
+        let mut inbox = lock(&self.inbox);
+        inbox.looked();
+        for name in names {
+            inbox.came(name, Came::Before);
+        }
+        Ok(())
+    }
+
+    async fn wait(&self, session: &SessionId) -> io::Result<Delivered> {
+        let mut ears = self.ears.lock().await;
+        loop {
+            let listening = match &*ears {
+                Some(listening) => listening,
+                None => ears.insert(self.prick_up(session)?),
+            };
+            if lock(&self.inbox).has_to_look() {
+                self.look(&self.folder(session)?)?;
+            }
+            if lock(&self.inbox).has_any() {
+                let folder = self.folder(session)?;
+                if let Some(delivered) = lock(&self.inbox).take(&folder)? {
+                    return Ok(delivered);
+                }
+                continue;
+            }
+            let ripe = lock(&self.inbox).ripe_at();
+            let ripening = async {
+                match ripe {
+                    Some(at) => tokio::time::sleep_until(at).await,
+                    None => std::future::pending().await,
+                }
+            };
+            let happened = tokio::select! {
+                happened = listening.notifications.wait() => happened,
+                () = ripening => Ok(Vec::new()),
+            };
+            let deaf = match happened {
+                Ok(happened) => self.hear(listening.session, happened),
+                Err(problem) => {
+                    *ears = None;
+                    return Err(problem);
+                }
+            };
+            if deaf {
+                *ears = None;
+            }
+        }
+    }
+
+    /// Notes what came, and tells whether the folder is another one by now.
+    fn hear(&self, session: Watch, happened: Vec<Happened>) -> bool {
+        let mut inbox = lock(&self.inbox);
+        inbox.ripen();
+        let mut deaf = false;
+        for happened in happened {
+            match happened {
+                Happened::File(watch, name) if watch == session => inbox.came(name, Came::Whole),
+                Happened::File(..) => {}
+                Happened::Folder(_) => deaf = true,
+                Happened::TooMuch => inbox.look_again(),
+            }
+        }
+        deaf
+    }
+
+    fn put_notice(&self, session: &SessionId, notice: &Notice) -> io::Result<()> {
+        let mut line = serde_json::to_string(&shortened(notice))?;
+        line.push('\n');
+        let mut kept = lock(&self.notices);
+        if kept.len() == NOTICES_KEPT {
+            kept.pop_front();
+        }
+        kept.push_back(line.clone());
+        let folder = self.folder(session)?;
+        match folder.append(name::NOTICES, line.as_bytes())? {
+            Some(length) if length <= MOST_NOTICES => Ok(()),
+            Some(_) | None => {
+                let all: String = kept.iter().map(String::as_str).collect();
+                folder.write(name::NOTICES, all.as_bytes())
+            }
+        }
+    }
+}
+
+impl Channel for DropDirectory {
+    fn announce<'a>(&'a self, announcement: &'a Announcement) -> Doing<'a, ()> {
+        Box::pin(async move {
+            let request = &announcement.request;
+            let session = self.serve(&request.session)?;
+            let text = serde_json::to_vec(announcement).map_err(unusable)?;
+            let folder = self.folder(session).map_err(unusable)?;
+            let written = folder.write(&name::request(request.id), &text);
+            lock(&self.open).insert(request.id, text);
+            written.map_err(unusable)
+        })
+    }
+
+    fn withdraw<'a>(&'a self, request: RequestId, _: Closing) -> Doing<'a, ()> {
+        Box::pin(async move {
+            lock(&self.open).remove(&request);
+            let Some(session) = self.session.get() else {
+                return Ok(());
+            };
+            let folder = self.folder(session).map_err(unusable)?;
+            folder.remove(&name::request(request)).map_err(unusable)
+        })
+    }
+
+    fn notify<'a>(&'a self, notice: &'a Notice) -> Doing<'a, ()> {
+        Box::pin(async move {
+            let session = self.serve(&notice.session)?;
+            self.put_notice(session, notice).map_err(unusable)
+        })
+    }
+
+    fn next(&self) -> Doing<'_, Delivered> {
+        Box::pin(async move {
+            let session = self.served().await;
+            self.wait(session).await.map_err(unusable)
+        })
+    }
+
+    fn recorded<'a>(&'a self, delivered: &'a Delivered) -> Doing<'a, ()> {
+        Box::pin(async move {
+            let Some(session) = self.session.get() else {
+                return Ok(());
+            };
+            let folder = self.folder(session).map_err(unusable)?;
+            let done = lock(&self.inbox).recorded(&folder, delivered);
+            done.map_err(unusable)
+        })
+    }
+}
+
+fn unusable(problem: impl ToString) -> ChannelError {
+    ChannelError {
+        channel: "drop directory",
+        problem: problem.to_string(),
+    }
+}
+
+fn shortened(notice: &Notice) -> Notice {
+    let mut short = notice.clone();
+    if short.what.len() > LONGEST_NOTICE {
+        let whole = short.what.len();
+        let boundary = (0..=LONGEST_NOTICE)
+            .rev()
+            .find(|at| short.what.is_char_boundary(*at));
+        short.what.truncate(boundary.unwrap_or(0));
+        let rest = whole - short.what.len();
+        short.what.push_str(&format!("… (+{rest} bytes)"));
+    }
+    short
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    // What is inside is whole between any two statements.
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
