@@ -53,6 +53,11 @@ impl Found {
 
 const SPENT: [u8; 16] = [0xEE; 16];
 
+fn put(it: &mut Issued<Confirmation>, argument: &str, value: Value) {
+    let arguments = &mut it.subject.act.arguments;
+    arguments.insert(argument.to_owned(), value);
+}
+
 fn forgeries() -> Vec<Forgery> {
     use ConfirmationField as Field;
     let field = |name, field, change: Change| Forgery {
@@ -119,20 +124,19 @@ fn forgeries() -> Vec<Forgery> {
             it.subject.act.scope = lodestar_core::scope::Scope::global();
         }),
         field("argument changed", Field::Payload, |it| {
-            it.subject.act.arguments["content"] = json!("text ");
+            put(it, "content", json!("text "));
         }),
         field("argument added", Field::Payload, |it| {
-            let arguments = &mut it.subject.act.arguments;
-            arguments.insert("force".to_owned(), Value::Null);
+            put(it, "force", Value::Null);
         }),
         field("argument removed", Field::Payload, |it| {
             it.subject.act.arguments.remove("n");
         }),
         field("argument of another type", Field::Payload, |it| {
-            it.subject.act.arguments["n"] = json!("1");
+            put(it, "n", json!("1"));
         }),
         field("argument path elsewhere", Field::Payload, |it| {
-            it.subject.act.arguments["path"] = json!("a/c");
+            put(it, "path", json!("a/c"));
         }),
         field("session", Field::Session, |it| {
             it.subject.session = "s-2".parse().unwrap();
