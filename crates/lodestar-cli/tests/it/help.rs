@@ -41,6 +41,8 @@ const COMMANDS: &[&[&str]] = &[
     &["store", "rebuild"],
     &["approve"],
     &["approve", "keygen"],
+    &["confirm"],
+    &["confirm", "plan"],
     &["completions"],
     &["man"],
 ];

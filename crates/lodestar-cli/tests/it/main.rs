@@ -3,6 +3,7 @@
 
 mod anchor;
 mod belief;
+mod confirm;
 mod demo;
 mod explain;
 mod export;
