@@ -68,7 +68,7 @@ pub enum Settled {
     /// It would have counted. To be recorded; nothing was spent.
     WouldMatch(Box<WouldMatch>),
     /// It is spent. To be recorded before it is counted.
-    Confirmed(Confirmed, Box<Consumed>),
+    Confirmed(Box<Confirmed>, Box<Consumed>),
 }
 
 /// Lays what a channel brought beside the act that is held, and spends it if it matches and the mode
@@ -129,7 +129,7 @@ pub fn settle(
                 heard_at: now,
             };
             Ok(Settled::Confirmed(
-                Confirmed::spent(matching),
+                Box::new(Confirmed::spent(matching)),
                 Box::new(consumed),
             ))
         }

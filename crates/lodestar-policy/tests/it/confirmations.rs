@@ -154,7 +154,7 @@ pub(crate) fn enforced(sent: &[u8], card: &Card, at: Timestamp) -> Settled {
 
 pub(crate) fn confirmed(settled: Settled) -> Confirmed {
     match settled {
-        Settled::Confirmed(confirmed, _) => confirmed,
+        Settled::Confirmed(confirmed, _) => *confirmed,
         other => panic!("not confirmed: {other:?}"),
     }
 }
