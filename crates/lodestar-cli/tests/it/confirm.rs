@@ -279,27 +279,3 @@ fn a_plan_says_what_channels_may_do_and_changes_nothing() {
     let world = World::bare();
     world.run(&["confirm", "plan"]).expect(3);
 }
-
-/// Every command of the page, as it stands there.
-#[test]
-fn the_page_on_confirmations_is_true() {
-    let page = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/concepts/confirmations.md");
-    let page = fs::read_to_string(page).expect("the page");
-    let world = held("report-only");
-    let mut commands = 0;
-    let mut within = false;
-    for line in page.lines() {
-        match line {
-            "```sh" => within = true,
-            "```" => within = false,
-            line if within => {
-                let words: Vec<&str> = line.split(' ').collect();
-                assert_eq!(words[0], "lodestar", "{line}");
-                world.run(&words[1..]).expect(0);
-                commands += 1;
-            }
-            _ => {}
-        }
-    }
-    assert_eq!(commands, 5);
-}
