@@ -3,15 +3,17 @@
 //! The drop folder is a channel like any other: whatever lies there is bytes, and counts only for what
 //! [`lodestar_policy::confirmation::settle`] makes of it.
 
-use std::fs::File;
+use std::fs::OpenOptions;
 use std::io::{self, Read as _};
-use std::path::PathBuf;
+use std::os::unix::fs::OpenOptionsExt as _;
+use std::path::{Path, PathBuf};
 
 use lodestar_core::fingerprint::Fingerprint;
 use lodestar_core::statement::ConfirmationId;
 use lodestar_core::statement::confirmation::{ConsumeLedger, MemoryLedger};
 use lodestar_firewall::store::{PostgresLedger, SqliteLedger};
 use lodestar_policy::confirmation::MAX_EVIDENCE_LEN;
+use rustix::fs::OFlags;
 
 use crate::config::{Backend, Config};
 use crate::session::OpenError;
@@ -30,7 +32,7 @@ pub fn file_name(fingerprint: Fingerprint, id: ConfirmationId) -> String {
 }
 
 /// What was dropped for an act, in the order of names; each at most one byte longer than evidence may
-/// be. Nobody has looked at it.
+/// be. Nobody has looked at it. What is no plain file, or cannot be read, is passed over.
 pub fn dropped(config: &Config, fingerprint: Fingerprint) -> io::Result<Vec<(PathBuf, Vec<u8>)>> {
     let folder = drop_folder(config);
     let beginning = format!("{fingerprint}.");
@@ -42,23 +44,33 @@ pub fn dropped(config: &Config, fingerprint: Fingerprint) -> io::Result<Vec<(Pat
     for entry in entries {
         let entry = entry?;
         let name = entry.file_name();
-        let is_ours = name
-            .to_str()
-            .is_some_and(|name| name.starts_with(&beginning) && name.ends_with(".json"));
-        // A link or a pipe is nobody's confirmation.
-        if is_ours && entry.file_type()?.is_file() {
+        let is_ours = |name: &str| name.starts_with(&beginning) && name.ends_with(".json");
+        if name.to_str().is_some_and(is_ours) {
             paths.push(entry.path());
         }
     }
     paths.sort();
     paths.truncate(MOST);
-    let read = |path: PathBuf| {
-        let mut bytes = Vec::new();
-        let limit = MAX_EVIDENCE_LEN as u64 + 1;
-        File::open(&path)?.take(limit).read_to_end(&mut bytes)?;
-        Ok((path, bytes))
-    };
-    paths.into_iter().map(read).collect()
+    let read = |path: PathBuf| Some((read_plain(&path).ok()?, path));
+    let found = paths.into_iter().filter_map(read);
+    Ok(found.map(|(bytes, path)| (path, bytes)).collect())
+}
+
+/// Reads a plain file. A link is not followed, and a pipe is not waited for.
+fn read_plain(path: &Path) -> io::Result<Vec<u8>> {
+    let flags = OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::NOCTTY;
+    let file = OpenOptions::new()
+        .read(true)
+        .custom_flags(flags.bits().cast_signed())
+        .open(path)?;
+    // Of what was opened, not of what the name stands for by now.
+    if !file.metadata()?.is_file() {
+        return Err(io::Error::from(io::ErrorKind::InvalidInput));
+    }
+    let mut bytes = Vec::new();
+    file.take(MAX_EVIDENCE_LEN as u64 + 1)
+        .read_to_end(&mut bytes)?;
+    Ok(bytes)
 }
 
 /// The ledger of spent confirmations: where the beliefs are kept.
@@ -81,4 +93,62 @@ pub fn ledger(config: &Config) -> Result<Box<dyn ConsumeLedger>, OpenError> {
             Box::new(PostgresLedger::connect(&address, None)?)
         }
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use std::os::unix::fs::symlink;
+
+    use lodestar_core::digest::sha256;
+    use rustix::fs::{CWD, FileType, Mode, mknodat};
+
+    use super::*;
+
+    fn fingerprint(of: &[u8]) -> Fingerprint {
+        sha256(of).to_string().parse().expect("a fingerprint")
+    }
+
+    #[test]
+    fn only_plain_files_of_this_act_are_found_and_none_is_read_without_end() {
+        let root = tempfile::tempdir().expect("a folder");
+        let text = "project_id = \"web\"\nactor_id = \"agent\"\n";
+        let config = Config::parse(text, root.path()).expect("a configuration");
+        let act = fingerprint(b"act");
+        assert_eq!(dropped(&config, act).expect("no folder yet"), []);
+
+        let folder = drop_folder(&config);
+        std::fs::create_dir_all(&folder).expect("created");
+        let named = |n: u8| folder.join(file_name(act, ConfirmationId::from_bytes([n; 16])));
+        std::fs::write(named(1), b"one").expect("written");
+        std::fs::write(named(2), vec![b'x'; 4 * MAX_EVIDENCE_LEN]).expect("written");
+        symlink("/etc/passwd", named(3)).expect("linked");
+        let fifo = (FileType::Fifo, Mode::from_raw_mode(0o600));
+        mknodat(CWD, named(4), fifo.0, fifo.1, 0).expect("a pipe");
+        std::fs::create_dir(named(5)).expect("created");
+        let other = file_name(fingerprint(b"other"), ConfirmationId::from_bytes([6; 16]));
+        std::fs::write(folder.join(other), b"other").expect("written");
+        std::fs::write(folder.join(format!("{act}.tmp")), b"half").expect("written");
+
+        let found = dropped(&config, act).expect("readable");
+        let lengths: Vec<_> = found
+            .iter()
+            .map(|(path, bytes)| (path, bytes.len()))
+            .collect();
+        let (one, two) = (named(1), named(2));
+        assert_eq!(lengths, [(&one, 3), (&two, MAX_EVIDENCE_LEN + 1)]);
+    }
+
+    #[test]
+    fn very_many_files_are_not_all_looked_at() {
+        let root = tempfile::tempdir().expect("a folder");
+        let text = "project_id = \"web\"\nactor_id = \"agent\"\n";
+        let config = Config::parse(text, root.path()).expect("a configuration");
+        let (act, folder) = (fingerprint(b"act"), drop_folder(&config));
+        std::fs::create_dir_all(&folder).expect("created");
+        for n in 0..=MOST as u8 {
+            let name = file_name(act, ConfirmationId::from_bytes([n; 16]));
+            std::fs::write(folder.join(name), b"x").expect("written");
+        }
+        assert_eq!(dropped(&config, act).expect("readable").len(), MOST);
+    }
 }
