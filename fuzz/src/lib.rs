@@ -9,6 +9,7 @@
 
 mod canonical_json;
 mod checkpoint;
+mod confirmation;
 mod dsse_envelope;
 mod gate;
 mod guard_config;
@@ -26,6 +27,7 @@ mod url;
 
 pub use canonical_json::canonical_json;
 pub use checkpoint::checkpoint;
+pub use confirmation::{confirmation, confirmed};
 pub use dsse_envelope::dsse_envelope;
 pub use guard_config::guard_config;
 pub use log_line::log_line;
@@ -57,4 +59,5 @@ pub const TARGETS: &[(&str, Target)] = &[
     ("protected_path", protected_path),
     ("url", url),
     ("nostr_key", nostr_key),
+    ("confirmation", confirmation),
 ];

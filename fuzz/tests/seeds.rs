@@ -19,6 +19,7 @@ use lodestar_guard::Config;
 use lodestar_kernel::native::net::endpoint::Location;
 use lodestar_log::{Line, Proof};
 use lodestar_policy::Suite;
+use lodestar_policy::confirmation::Evidence;
 
 /// Enough to reach every branch of these parsers, and a few seconds in all.
 const ITERATIONS: u64 = 50_000;
@@ -191,6 +192,11 @@ fn nostr_key_keeps_its_laws() {
     run("nostr_key");
 }
 
+#[test]
+fn confirmation_keeps_its_laws() {
+    run("confirmation");
+}
+
 /// Whether the parser of a target reads an input.
 fn reads(target: &str, data: &[u8]) -> bool {
     match target {
@@ -200,6 +206,7 @@ fn reads(target: &str, data: &[u8]) -> bool {
             Note::parse(data).is_ok_and(|note| Checkpoint::parse_body(note.text()).is_ok())
         }
         "dsse_envelope" => Envelope::from_json(data).is_ok(),
+        "confirmation" => Evidence::read(data).is_ok(),
         "proof" => Proof::parse(data).is_ok(),
         "memory_export" => ExportFormat::ALL.iter().any(|format| {
             read_export(*format, data).is_ok_and(|export| !export.memories.is_empty())

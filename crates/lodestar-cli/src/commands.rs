@@ -3,6 +3,7 @@
 mod approve;
 mod belief;
 mod completions;
+mod confirm;
 mod demo;
 mod guard;
 mod halt;
@@ -50,6 +51,8 @@ pub(crate) enum Command {
     Store(store::StoreArgs),
     /// Approve actions as an operator
     Approve(approve::ApproveArgs),
+    /// Say as an operator, before it is asked for, that one act is wanted, or not
+    Confirm(confirm::ConfirmArgs),
     /// Print a completion script for a shell
     Completions(completions::CompletionsArgs),
     /// Write the man pages into a directory
@@ -70,6 +73,7 @@ pub(crate) fn run(command: Command, app: &mut App) -> Result<Exit, Failure> {
         Command::Import(args) => import::run(&args, app),
         Command::Store(args) => store::run(&args, app),
         Command::Approve(args) => approve::run(&args, app),
+        Command::Confirm(args) => confirm::run(&args, app),
         Command::Completions(args) => completions::run(&args, app),
         Command::Man(args) => man::run(&args, app),
     }

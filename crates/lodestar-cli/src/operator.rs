@@ -34,6 +34,11 @@ pub(crate) enum Chosen {
 }
 
 impl OperatorArgs {
+    /// The name that was given.
+    pub(crate) fn name(&self) -> Option<&str> {
+        self.operator.as_deref()
+    }
+
     /// Before anything on disk is looked at.
     pub(crate) fn parse(&self) -> Result<Chosen, Failure> {
         match (&self.operator_key, &self.operator) {

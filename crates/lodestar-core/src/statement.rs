@@ -7,6 +7,7 @@
 
 mod approval;
 mod assertion;
+pub mod confirmation;
 mod envelope;
 mod error;
 mod kind;
@@ -26,13 +27,14 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
 
 pub use approval::{Approval, ApprovalDecision};
 pub use assertion::Assertion;
+pub use confirmation::{Confirmation, ConfirmationDecision, ConfirmationId, ConfirmationOrigin};
 pub use envelope::{Envelope, EnvelopeSignature, MAX_ENVELOPE_LEN, MAX_ENVELOPE_SIGNATURES, pae};
 pub use error::StatementError;
 pub use kind::StatementKind;
 pub use policy::PolicyInForce;
 pub use promotion::Promotion;
 pub use redaction::{RedactedEvent, Redaction};
-pub use verify::{CLOCK_SKEW, Verified};
+pub use verify::{CLOCK_SKEW, Undated, Verified};
 
 use crate::digest::{decode_hex, encode_hex};
 use crate::key::KeyId;

@@ -2,18 +2,20 @@
 //!
 //! A store is a projection of the log and holds nothing else. It decides nothing: it keeps rows,
 //! finds them, and changes them in transactions that one writer at a time has for itself. What a
-//! row is worth, its signature tells; which rows follow from which events, [`crate::fold`].
+//! row is worth, its signature tells; which rows follow from which events, [`crate::fold`]. Beside the
+//! rows, and apart from them, lies the ledger of spent confirmations.
 
 mod columns;
 mod guard;
+mod ledger;
 mod memory;
 mod postgres;
 pub(crate) mod query;
 mod sqlite;
 
 pub use memory::MemoryStore;
-pub use postgres::PostgresStore;
-pub use sqlite::SqliteStore;
+pub use postgres::{PostgresLedger, PostgresStore};
+pub use sqlite::{SqliteLedger, SqliteStore};
 
 use lodestar_core::chain::{Freshness, Retrieval, Security, Truth};
 use lodestar_core::id::BeliefId;

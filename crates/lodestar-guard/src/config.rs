@@ -22,6 +22,7 @@ use lodestar_core::scope::Scope;
 use lodestar_core::sensitivity::Sensitivity;
 use lodestar_kernel::grade::Grade;
 use lodestar_policy::ArbiterRules;
+use lodestar_policy::confirmation::Confirmations;
 use serde::Deserialize;
 use thiserror::Error;
 
@@ -60,6 +61,9 @@ pub struct Config {
     /// Whose approval counts, and what one needs.
     #[serde(default)]
     pub approvals: Approvals,
+    /// What operators may say before they are asked, and what it is worth.
+    #[serde(default)]
+    pub confirmations: Confirmations,
     /// The operator's grades, by the tool's name.
     #[serde(default)]
     pub tool_defaults: BTreeMap<String, Grade>,

@@ -6,6 +6,7 @@
 //! | [`Session`], [`Setup`] | the session beneath it |
 //! | [`channel`] | the ways by which people outside are asked and answer |
 //! | [`config`] | the configuration, one file |
+//! | [`confirmations`] | what operators said before they were asked |
 //! | [`script`] | a scripted agent, for rehearsals and tests |
 //! | [`in_the_box`] | the tools that come along, without a configuration |
 //! | [`installation`], [`Keys`] | the user's own keys, outside every project |
@@ -14,6 +15,7 @@
 
 pub mod channel;
 pub mod config;
+pub mod confirmations;
 mod error;
 mod in_force;
 pub mod installation;

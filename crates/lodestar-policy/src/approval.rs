@@ -60,16 +60,20 @@ impl Card {
 
     /// The fingerprint of what it shows: whoever signs can make sure that it is the one they sign.
     pub fn fingerprint(&self) -> Result<Fingerprint, CanonicalError> {
+        self.fields()?.fingerprint()
+    }
+
+    /// What the fingerprint is taken of.
+    pub fn fields(&self) -> Result<FingerprintFields, CanonicalError> {
         let action = &self.action;
-        let fields = FingerprintFields::under(
+        FingerprintFields::under(
             &action.contract,
             action.server.clone(),
             action.tool.clone(),
             self.definition,
             action.arguments.clone(),
             self.paths.clone(),
-        )?;
-        fields.fingerprint()
+        )
     }
 }
 

@@ -5,6 +5,7 @@ mod annotation;
 mod approval;
 mod arbiter;
 mod check;
+pub mod confirmation;
 mod explain;
 mod facts;
 mod finding;

@@ -13,6 +13,7 @@ use std::sync::atomic::{AtomicI64, Ordering};
 use lodestar_core::event::EventType;
 use lodestar_core::name::{ActorId, ProjectId, SessionId};
 use lodestar_core::note::{Checkpoint, Note, NoteKey};
+use lodestar_core::statement::ConfirmationDecision;
 use lodestar_core::time::Timestamp;
 use lodestar_fuzz::sample;
 use lodestar_log::{
@@ -46,6 +47,7 @@ fn main() -> Done {
     seeds.checkpoint(&dir, &log)?;
     seeds.write("checkpoint", "ok-cosigned", cosigned.as_bytes())?;
     seeds.dsse_envelope(&statement)?;
+    seeds.confirmation(&statement)?;
     seeds.proof(&dir, &trust)?;
     seeds.memory_export(&folder.join("../crates/lodestar-firewall/tests/data/import"))?;
     for (target, named) in gate::TARGETS {
@@ -255,6 +257,36 @@ impl Seeds {
             ("bad-cut", text[..text.len() - 1].to_owned()),
         ];
         for (name, text) in damaged {
+            self.write(target, name, text.as_bytes())?;
+        }
+        Ok(())
+    }
+
+    fn confirmation(&self, statement: &[u8]) -> Done {
+        let target = "confirmation";
+        let signed = |decision| {
+            let evidence = lodestar_fuzz::confirmed(decision);
+            String::from_utf8(evidence.details().to_json())
+        };
+        let yes = signed(ConfirmationDecision::Confirm)?;
+        let value: Value = serde_json::from_str(&yes)?;
+        let named = json!({
+            "name": "operator-confirmation-evidence", "display": false, "details": value,
+        });
+        let seeds = [
+            ("ok-confirm", yes.clone()),
+            ("ok-decline", signed(ConfirmationDecision::Decline)?),
+            ("ok-pretty", serde_json::to_string_pretty(&value)?),
+            ("ok-other-kind", String::from_utf8(statement.to_vec())?),
+            ("bad-named", named.to_string()),
+            ("bad-text", "decision=match".to_owned()),
+            (
+                "ok-other-type",
+                yes.replace("confirmation.v1", "approval.v1"),
+            ),
+            ("bad-cut", yes[..yes.len() - 1].to_owned()),
+        ];
+        for (name, text) in seeds {
             self.write(target, name, text.as_bytes())?;
         }
         Ok(())

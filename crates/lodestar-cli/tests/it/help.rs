@@ -46,6 +46,8 @@ const COMMANDS: &[&[&str]] = &[
     &["approve", "grant"],
     &["approve", "deny"],
     &["approve", "watch"],
+    &["confirm"],
+    &["confirm", "plan"],
     &["completions"],
     &["man"],
 ];

@@ -5,6 +5,7 @@ mod anchor;
 mod approve;
 mod asked;
 mod belief;
+mod confirm;
 mod demo;
 mod explain;
 mod export;

@@ -50,6 +50,34 @@ impl<T> Verified<T> {
     }
 }
 
+/// A statement of which everything but the dates was checked: for whoever has to ask something else
+/// before those.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Undated<T>(Verified<T>);
+
+impl<T> Undated<T> {
+    /// The whole payload.
+    pub const fn issued(&self) -> &Issued<T> {
+        &self.0.issued
+    }
+
+    /// What is stated.
+    pub const fn subject(&self) -> &T {
+        &self.0.issued.subject
+    }
+
+    /// The trusted key that signed.
+    pub const fn key(&self) -> &PublicKey {
+        &self.0.key
+    }
+
+    /// Checks the dates: issued before `now`, give or take [`CLOCK_SKEW`], and not expired.
+    pub fn at(self, now: Timestamp) -> Result<Verified<T>, StatementError> {
+        check_dates(&self.0.issued, now)?;
+        Ok(self.0)
+    }
+}
+
 impl Envelope {
     /// Signs a statement with the key it names.
     pub fn sign<T: Statement>(issued: &Issued<T>, key: &SecretKey) -> Result<Self, StatementError> {
@@ -78,6 +106,14 @@ impl Envelope {
         keys: &[PublicKey],
         now: Timestamp,
     ) -> Result<Verified<T>, StatementError> {
+        self.verify_undated(keys)?.at(now)
+    }
+
+    /// The same without the dates.
+    pub fn verify_undated<T: Statement>(
+        &self,
+        keys: &[PublicKey],
+    ) -> Result<Undated<T>, StatementError> {
         if self.payload_type != T::KIND.payload_type() {
             return Err(StatementError::WrongKind {
                 expected: T::KIND,
@@ -90,12 +126,11 @@ impl Envelope {
             .into_iter()
             .find(|key| key.key_id() == issued.key_id)
             .ok_or_else(|| StatementError::KeyMismatch(issued.key_id.clone()))?;
-        check_dates(&issued, now)?;
-        Ok(Verified {
+        Ok(Undated(Verified {
             issued,
             key,
             digest: self.digest(),
-        })
+        }))
     }
 
     /// The trusted keys that signed. A wrong signature in a trusted key's name refuses the whole

@@ -6,12 +6,15 @@
 //! It connects without TLS, and therefore to this machine only: by a Unix socket or a loopback
 //! address. A server elsewhere is reached through a tunnel, such as `ssh -L`.
 
+mod ledger;
 mod place;
 mod rows;
 mod schema;
 mod statements;
 mod text;
 mod writing;
+
+pub use ledger::PostgresLedger;
 
 use std::collections::BTreeSet;
 use std::error::Error;

@@ -4,11 +4,14 @@
 //! settings, [`rows`] the way in and out, [`search`] how words find rows, [`writing`] what happens
 //! within a transaction.
 
+mod ledger;
 mod rows;
 mod schema;
 mod search;
 mod statements;
 mod writing;
+
+pub use ledger::SqliteLedger;
 
 use std::path::Path;
 
@@ -38,34 +41,43 @@ fn failed(error: rusqlite::Error) -> StoreError {
 impl SqliteStore {
     /// Opens the store in this file, or begins one there that only its owner may read.
     pub fn open(path: &Path) -> Result<Self, StoreError> {
-        let place = path.display().to_string();
-        let refused = |problem: String| StoreError::Open {
-            place: place.clone(),
-            problem,
-        };
-        keep_private(path).map_err(&refused)?;
-        let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
-        let connection =
-            Connection::open_with_flags(path, flags).map_err(|error| refused(error.to_string()))?;
-        Self::over(connection, place)
+        let (connection, place) = connect(path)?;
+        Ok(Self::over(connection, place))
     }
 
     /// A store that lives as long as this value.
     pub fn in_memory() -> Result<Self, StoreError> {
-        Self::over(
-            Connection::open_in_memory().map_err(failed)?,
-            "memory".to_owned(),
-        )
+        let connection = Connection::open_in_memory().map_err(failed)?;
+        let (connection, place) = prepared(connection, "memory".to_owned())?;
+        Ok(Self::over(connection, place))
     }
 
-    fn over(mut connection: Connection, place: String) -> Result<Self, StoreError> {
-        schema::prepare(&mut connection).map_err(|refused| refused.at(&place))?;
-        Ok(Self {
+    fn over(connection: Connection, place: String) -> Self {
+        Self {
             connection,
             place,
             statements: Statements::new(),
-        })
+        }
     }
+}
+
+/// A connection to this file, and where that is, for people.
+fn connect(path: &Path) -> Result<(Connection, String), StoreError> {
+    let place = path.display().to_string();
+    let refused = |problem: String| StoreError::Open {
+        place: place.clone(),
+        problem,
+    };
+    keep_private(path).map_err(&refused)?;
+    let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
+    let connection =
+        Connection::open_with_flags(path, flags).map_err(|error| refused(error.to_string()))?;
+    prepared(connection, place)
+}
+
+fn prepared(mut connection: Connection, place: String) -> Result<(Connection, String), StoreError> {
+    schema::prepare(&mut connection).map_err(|refused| refused.at(&place))?;
+    Ok((connection, place))
 }
 
 /// Makes the file, or takes the rights of others away. SQLite gives its side files the same rights.

@@ -4,6 +4,7 @@ mod cluster;
 mod conformance;
 mod edited;
 mod errors;
+mod ledger;
 mod postgres;
 mod processes;
 mod same;

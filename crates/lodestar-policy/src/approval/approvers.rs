@@ -10,6 +10,8 @@ use lodestar_core::time::Timestamp;
 use serde::{Deserialize, Serialize};
 use thiserror::Error;
 
+use crate::confirmation::Confirmed;
+
 /// Somebody who may approve.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -89,6 +91,23 @@ impl Approvers {
     /// Whose key it is.
     pub fn with_key(&self, key: &PublicKey) -> Option<&Approver> {
         self.approvers.iter().find(|one| one.public_key == *key)
+    }
+
+    /// What stands here of the operator of a confirmation: of the key that signed it where it is one
+    /// of theirs, and of all their keys that count now where a host signed.
+    pub(super) fn confirming(&self, confirmed: &Confirmed, now: Timestamp) -> Vec<&Approver> {
+        let all = self.approvers.iter();
+        let own: Vec<&Approver> = all
+            .filter(|one| one.actor == *confirmed.operator())
+            .filter(|one| one.revoked_at.is_none_or(|revoked| now < revoked))
+            .collect();
+        match self.with_key(confirmed.key()) {
+            Some(signer) => own
+                .into_iter()
+                .filter(|one| one.public_key == signer.public_key)
+                .collect(),
+            None => own,
+        }
     }
 
     /// The keys that count now.

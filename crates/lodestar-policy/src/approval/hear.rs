@@ -10,7 +10,8 @@ use lodestar_core::time::Timestamp;
 use serde::{Deserialize, Serialize};
 use thiserror::Error;
 
-use super::{ApprovalRequest, Approvers};
+use super::{ApprovalRequest, Approver, Approvers};
+use crate::confirmation::Confirmed;
 
 /// Why a statement does not count. Named in the order of the checks: the first that failed.
 #[derive(Debug, Clone, PartialEq, Eq, Error, Serialize, Deserialize)]
@@ -58,6 +59,12 @@ pub enum Refusal {
     /// The key is somebody else's.
     #[error("the key belongs to another approver than the statement names")]
     OtherApprover,
+    /// They are no approver, or not any more.
+    #[error("operator `{operator}` is not registered as an approver")]
+    NotAnApprover {
+        /// Who.
+        operator: ActorId,
+    },
     /// None of the roles that are asked for.
     #[error("approver `{approver}` has none of the roles that are asked for")]
     NoRole {
@@ -106,6 +113,16 @@ struct Granted {
     statement: Digest,
     /// The roles of the key that signed; another key of the same person may have others.
     roles: BTreeSet<String>,
+    by: Word,
+}
+
+/// How somebody said yes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Word {
+    /// In answer to the request, having seen its card.
+    Answer,
+    /// Before anybody asked.
+    Confirmation,
 }
 
 /// What a statement comes to.
@@ -174,6 +191,7 @@ impl Hearing {
                     approver: approval.approver,
                     statement: statement.digest(),
                     roles,
+                    by: Word::Answer,
                 });
                 let missing = self.missing();
                 Ok(Counted::Grant { missing })
@@ -224,22 +242,77 @@ impl Hearing {
             .with_key(verified.key())
             .filter(|approver| approver.actor == approval.approver)
             .ok_or(Refusal::OtherApprover)?;
-        let who = || approver.actor.clone();
-        let roles = &self.request.requirement.roles;
-        if !roles.is_empty() && roles.is_disjoint(&approver.roles) {
-            return Err(Refusal::NoRole { approver: who() });
-        }
-        if approver.clearance < action.contract.required_level {
-            return Err(Refusal::NoClearance { approver: who() });
-        }
-        if !approver.scope.contains(&action.contract.scope) {
-            return Err(Refusal::OtherScope { approver: who() });
-        }
+        self.check_standing(approver, &approver.roles)?;
         let nonce = verified.issued().nonce;
         if self.seen.contains(&nonce) {
             return Err(Refusal::Repeated);
         }
         Ok((approval.clone(), nonce, approver.roles.clone()))
+    }
+
+    /// What an approver has to be for this request; `roles` are those that count.
+    fn check_standing(&self, approver: &Approver, roles: &BTreeSet<String>) -> Result<(), Refusal> {
+        let contract = &self.request.card.action.contract;
+        let who = || approver.actor.clone();
+        let asked = &self.request.requirement.roles;
+        if !asked.is_empty() && asked.is_disjoint(roles) {
+            return Err(Refusal::NoRole { approver: who() });
+        }
+        if approver.clearance < contract.required_level {
+            return Err(Refusal::NoClearance { approver: who() });
+        }
+        if !approver.scope.contains(&contract.scope) {
+            return Err(Refusal::OtherScope { approver: who() });
+        }
+        Ok(())
+    }
+
+    /// Counts a confirmation as the word of one approver. Of a quorum above one, confirmations alone
+    /// are never enough.
+    pub fn confirm(
+        &mut self,
+        confirmed: &Confirmed,
+        approvers: &Approvers,
+        now: Timestamp,
+    ) -> Result<Counted, Refusal> {
+        if now >= self.request.expires_at {
+            return Err(Refusal::RequestExpired {
+                at: self.request.expires_at,
+            });
+        }
+        if *confirmed.session() != self.request.session {
+            return Err(Refusal::OtherSession);
+        }
+        if self.denied.is_some() || self.missing() == 0 {
+            return Err(Refusal::Closed);
+        }
+        if confirmed.fingerprint() != self.request.card.action.fingerprint {
+            return Err(Refusal::OtherFingerprint);
+        }
+        let entries = approvers.confirming(confirmed, now);
+        let Some(first) = entries.first() else {
+            return Err(Refusal::NotAnApprover {
+                operator: confirmed.operator().clone(),
+            });
+        };
+        // A host does not say which of their keys a person would have used: the least of them counts.
+        let mut roles = first.roles.clone();
+        roles.retain(|role| entries.iter().all(|entry| entry.roles.contains(role)));
+        for entry in &entries {
+            self.check_standing(entry, &roles)?;
+        }
+        let statement = confirmed.statement();
+        if self.granted.iter().any(|one| one.statement == statement) {
+            return Err(Refusal::Repeated);
+        }
+        self.granted.push(Granted {
+            approver: confirmed.operator().clone(),
+            statement,
+            roles,
+            by: Word::Confirmation,
+        });
+        let missing = self.missing();
+        Ok(Counted::Grant { missing })
     }
 
     /// How many people are missing: for the quorum, or for a role that nobody yet has.
@@ -253,7 +326,11 @@ impl Hearing {
             .requirement
             .quorum
             .saturating_sub(people.len() as u32);
-        lacking.max(u32::from(uncovered > 0))
+        let is_answered = self.granted.iter().any(|one| one.by == Word::Answer);
+        let only_confirmed = self.request.requirement.quorum > 1 && !is_answered;
+        lacking
+            .max(u32::from(uncovered > 0))
+            .max(u32::from(only_confirmed))
     }
 }
 

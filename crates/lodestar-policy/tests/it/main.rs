@@ -6,6 +6,7 @@
 
 mod arbiters;
 mod checks;
+mod confirmations;
 mod hostile;
 mod laws;
 mod requirements;

@@ -10,7 +10,7 @@ use crate::store::StoreError;
 pub(super) const LOCK: i32 = 0x4C4F_4445;
 
 /// What each version adds to the one before.
-const MIGRATIONS: [&str; 1] = [FIRST];
+const MIGRATIONS: [&str; 2] = [FIRST, CONFIRMATIONS];
 
 /// The newest version known here.
 pub(super) const KNOWN: i64 = MIGRATIONS.len() as i64;
@@ -156,5 +156,17 @@ CREATE TABLE logs (
     session text COLLATE "C" NOT NULL,
     next bigint NOT NULL,
     PRIMARY KEY (signer, project, session)
+);
+"#;
+
+/// Who spent which confirmation: an entry is made once and never changed.
+const CONFIRMATIONS: &str = r#"
+CREATE TABLE confirmations (
+    id text COLLATE "C" NOT NULL PRIMARY KEY,
+    statement text COLLATE "C" NOT NULL,
+    operator text COLLATE "C" NOT NULL,
+    session text COLLATE "C" NOT NULL,
+    action text COLLATE "C" NOT NULL,
+    spent_at bigint NOT NULL
 );
 "#;

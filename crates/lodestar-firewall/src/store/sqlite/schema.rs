@@ -26,7 +26,7 @@ const STATEMENTS: usize = 48;
 const APPLICATION_ID: i64 = 0x4C4F_4445;
 
 /// What each version adds to the one before; the first makes an empty database version 1.
-const MIGRATIONS: [&str; 1] = [FIRST];
+const MIGRATIONS: [&str; 2] = [FIRST, CONFIRMATIONS];
 
 /// The newest version known here.
 pub(super) const KNOWN: i64 = MIGRATIONS.len() as i64;
@@ -201,5 +201,17 @@ CREATE TABLE logs (
     session TEXT NOT NULL,
     next INTEGER NOT NULL,
     PRIMARY KEY (signer, project, session)
+) STRICT, WITHOUT ROWID;
+";
+
+/// Who spent which confirmation: an entry is made once and never changed.
+const CONFIRMATIONS: &str = "
+CREATE TABLE confirmations (
+    id TEXT NOT NULL PRIMARY KEY,
+    statement TEXT NOT NULL,
+    operator TEXT NOT NULL,
+    session TEXT NOT NULL,
+    action TEXT NOT NULL,
+    spent_at INTEGER NOT NULL
 ) STRICT, WITHOUT ROWID;
 ";

@@ -1,0 +1,281 @@
+//! `lodestar confirm`: what an operator signs is what a session would hold.
+
+use std::fs;
+use std::os::unix::fs::PermissionsExt as _;
+use std::path::{Path, PathBuf};
+
+use lodestar_core::contract::ArgumentRole;
+use lodestar_core::name::SessionId;
+use lodestar_core::statement::confirmation::ConsumeLedger as _;
+use lodestar_firewall::store::SqliteLedger;
+use lodestar_guard::config::Config;
+use lodestar_guard::confirmations::{dropped, ledger};
+use lodestar_policy::ApprovalRequest;
+use lodestar_policy::confirmation::{Confirmations, HeldAct, Settled, Unmatched, settle};
+use serde_json::{Value, json};
+
+use crate::gated::{RUN, SCRIPT, configure, events, project};
+use crate::terminal::{at_terminal, python, without_terminal};
+use crate::world::{World, operator_key};
+
+const CALL: &str = r#"{"path": "out.md", "content": "done"}"#;
+const CONFIRM: [&str; 5] = ["confirm", "--tool", "fs.write", "--args", "call.json"];
+
+fn section(mode: &str) -> String {
+    format!(
+        "auto_approve_ceiling = 2\n[confirmations]\nmode = \"{mode}\"\n[[confirmations.keys]]\n\
+         public_key = \"{}\"\norigins = [\"operator-contract-review\"]\noperators = [\"alice\"]\n",
+        operator_key().public()
+    )
+}
+
+/// A session that has held the call, and an operator who may confirm it.
+fn held(mode: &str) -> World {
+    let world = project();
+    configure(&world, "s-1", &section(mode));
+    world.write("work/script.toml", SCRIPT);
+    world.write("work/call.json", CALL);
+    world.add_operator();
+    world.run(&RUN).expect(0);
+    world
+}
+
+fn with<'a>(more: &[&'a str]) -> Vec<&'a str> {
+    [&CONFIRM, more].concat()
+}
+
+fn asked(world: &World) -> ApprovalRequest {
+    let all = events(world, "s-1");
+    let request = all
+        .iter()
+        .find(|(_, kind, _)| kind.starts_with("approval.requested"));
+    serde_json::from_value(request.expect("held").2.clone()).expect("a request")
+}
+
+fn now() -> lodestar_core::time::Timestamp {
+    lodestar_log::Clock::system().now()
+}
+
+fn settled(world: &World, sent: &[u8], confirmations: &Confirmations) -> Settled {
+    let roles = [("path".to_owned(), ArgumentRole::Path)].into();
+    let session = SessionId::new("s-1").expect("a name");
+    let act = HeldAct::on_card(&asked(world).card, &roles, &session).expect("an act");
+    let mut ledger = ledger(&config(world)).expect("opened");
+    settle(Some(sent), &act, confirmations, &mut *ledger, now()).expect("a ledger that answers")
+}
+
+fn config(world: &World) -> Config {
+    Config::read(world.root().join("lodestar.toml")).expect("a configuration")
+}
+
+fn confirmed_file(report: &Value) -> PathBuf {
+    PathBuf::from(report["file"].as_str().expect("a path"))
+}
+
+fn mode(path: &Path) -> u32 {
+    fs::metadata(path).expect("there").permissions().mode() & 0o777
+}
+
+#[test]
+fn what_is_signed_is_exactly_the_act_that_a_session_holds() {
+    let world = held("enforce");
+    let report = world.run(&with(&["--json"])).expect(0).json();
+    let request = asked(&world);
+    assert_eq!(
+        report["fingerprint"],
+        json!(request.card.action.fingerprint)
+    );
+    assert_eq!(report["session"], "s-1");
+    assert_eq!(report["operator"], "alice");
+    assert_eq!(report["origin"], "operator-contract-review");
+    let file = confirmed_file(&report);
+    assert_eq!(mode(&file), 0o600);
+    assert_eq!(mode(file.parent().expect("a folder")), 0o700);
+    let lying: Vec<_> = fs::read_dir(file.parent().expect("a folder"))
+        .expect("read")
+        .collect();
+    assert_eq!(lying.len(), 1, "no temporary file stays");
+
+    let config = config(&world);
+    let found = dropped(&config, request.card.action.fingerprint).expect("readable");
+    assert_eq!(found.len(), 1);
+    let sent = &found[0].1;
+    let Settled::Confirmed(confirmed, _) = settled(&world, sent, &config.confirmations) else {
+        panic!("it matches")
+    };
+    let state = world.root().join(".lodestar/state.db");
+    let mut ledger = SqliteLedger::open(&state).expect("opened");
+    assert!(ledger.is_spent(confirmed.id()).expect("an answer"));
+    let Settled::Refused(refused) = settled(&world, sent, &config.confirmations) else {
+        panic!("it was spent")
+    };
+    assert_eq!(refused.reason, Unmatched::Consumed);
+}
+
+#[test]
+fn report_only_says_so_and_spends_nothing() {
+    let world = held("report-only");
+    let run = world.run(&CONFIRM).expect(0);
+    assert!(run.out.contains("✓ confirmed fs.write"), "{}", run.out);
+    assert!(run.err.contains("grants nothing"), "{}", run.err);
+    assert!(
+        run.err.contains("this confirms fs.write on L3"),
+        "{}",
+        run.err
+    );
+    let config = config(&world);
+    let found = dropped(&config, asked(&world).card.action.fingerprint).expect("readable");
+    for _ in 0..2 {
+        let settled = settled(&world, &found[0].1, &config.confirmations);
+        assert!(matches!(settled, Settled::WouldMatch(_)), "{settled:?}");
+    }
+}
+
+#[test]
+fn a_decline_is_dropped_as_well_and_opens_nothing() {
+    let world = held("enforce");
+    let report = world.run(&with(&["--decline", "--json"])).expect(0).json();
+    assert_eq!(report["decision"], "decline");
+    let sent = fs::read(confirmed_file(&report)).expect("readable");
+    let config = config(&world);
+    let Settled::Refused(refused) = settled(&world, &sent, &config.confirmations) else {
+        panic!("it is a decline")
+    };
+    assert!(matches!(refused.reason, Unmatched::Declined { .. }));
+}
+
+#[test]
+fn other_arguments_are_another_act() {
+    let world = held("enforce");
+    world.write(
+        "work/call.json",
+        r#"{"path": "out.md", "content": "done "}"#,
+    );
+    let report = world.run(&with(&["--json"])).expect(0).json();
+    let fingerprint = asked(&world).card.action.fingerprint;
+    assert_ne!(report["fingerprint"], json!(fingerprint));
+    let found = dropped(&config(&world), fingerprint).expect("readable");
+    assert!(found.is_empty(), "another name");
+    let sent = fs::read(confirmed_file(&report)).expect("readable");
+    let Settled::Refused(refused) = settled(&world, &sent, &config(&world).confirmations) else {
+        panic!("another act")
+    };
+    assert!(
+        refused.reason.to_string().contains("`payload`"),
+        "{}",
+        refused.reason
+    );
+}
+
+#[test]
+fn nothing_is_signed_for_what_could_not_count() {
+    let world = held("enforce");
+    let refused = |more: &[&str], code: i32, why: &str| {
+        let run = world.run(&with(more)).expect(code);
+        assert!(run.err.contains(why), "{}", run.err);
+    };
+    refused(&["--ttl", "25h"], 2, "86400 s");
+    refused(&["--ttl", "soon"], 2, "is not a duration");
+    refused(
+        &["--origin", "runtime-ui-confirm"],
+        4,
+        "may not sign for origin",
+    );
+    refused(&["--origin", "text"], 2, "unknown confirmation origin");
+    refused(&["--session", "nobody"], 3, "no session");
+    refused(&["--operator", "bob"], 3, "no key of operator");
+    for (call, why) in [
+        ("[]", "no JSON object"),
+        ("{", "call.json"),
+        (r#"{"path": "../../etc/passwd"}"#, "climbs out"),
+        (r#"{"path": "a", "content": 9007199254740993}"#, "call.json"),
+        (r#"{"path": "a", "path": "b"}"#, "call.json"),
+    ] {
+        world.write("work/call.json", call);
+        refused(&[], 2, why);
+    }
+    world.write("work/call.json", CALL);
+    let other = ["confirm", "--tool", "no.such", "--args", "call.json"];
+    world.run(&other).expect(3);
+    world
+        .run(&["confirm", "--tool", "fs.write", "--args", "missing.json"])
+        .expect(3);
+    world.run(&["confirm"]).expect(2);
+    configure(&world, "s-1", "auto_approve_ceiling = 2");
+    refused(&[], 4, "not in `confirmations.keys`");
+    assert!(
+        !world
+            .root()
+            .join(".lodestar/approvals/confirmations")
+            .exists()
+    );
+}
+
+#[test]
+fn a_sealed_key_is_opened_on_the_terminal_only() {
+    if !python() {
+        return;
+    }
+    let world = project();
+    let keygen = ["approve", "keygen", "--name", "carol"];
+    let steps = [
+        ("new key of carol: ", "correct horse\r"),
+        ("Once more: ", "correct horse\r"),
+    ];
+    assert_eq!(at_terminal(&world, &keygen, &[], &steps).code, 0);
+    let pin = fs::read_to_string(world.path("config/operators/carol.pub")).expect("pinned");
+    let pin: lodestar_core::note::NoteKey = pin.trim_end().parse().expect("a key");
+    let section = section("enforce")
+        .replace(
+            &operator_key().public().to_string(),
+            &pin.public_key().to_string(),
+        )
+        .replace("alice", "carol");
+    configure(&world, "s-1", &section);
+    world.write("work/call.json", CALL);
+
+    let run = without_terminal(&world, &CONFIRM);
+    assert_eq!(run.code, 2, "{}", run.err);
+    assert!(run.err.contains("no terminal to ask on"), "{}", run.err);
+    let wrong = at_terminal(
+        &world,
+        &CONFIRM,
+        &[],
+        &[("Passphrase of carol: ", "wrong\r")],
+    );
+    assert_eq!(wrong.code, 4, "{}", wrong.screen);
+    assert!(
+        !world
+            .root()
+            .join(".lodestar/approvals/confirmations")
+            .exists()
+    );
+    let right = [("Passphrase of carol: ", "correct horse\r")];
+    let right = at_terminal(&world, &CONFIRM, &[], &right);
+    assert_eq!(right.code, 0, "{}", right.screen);
+    assert!(right.screen.contains("confirmed"), "{}", right.screen);
+}
+
+#[test]
+fn a_plan_says_what_channels_may_do_and_changes_nothing() {
+    for (mode, operations) in [
+        ("report-only", json!(["record-decision"])),
+        ("enforce", json!(["record-decision", "consume-envelope"])),
+    ] {
+        let world = project();
+        configure(&world, "s-1", &section(mode));
+        let plan = world.run(&["confirm", "plan", "--json"]).expect(0).json();
+        assert_eq!(plan["mode"], mode);
+        assert_eq!(plan["operations"], operations);
+        assert_eq!(plan["channel"], "guard-owned-dialog");
+        assert_eq!(plan["channels"][0]["may"], operations);
+        assert_eq!(plan["channels"][1]["may"], json!([]));
+        assert_eq!(plan["may_dispatch"], false);
+        assert_eq!(plan["keys"][0]["operators"], json!(["alice"]));
+        let text = world.run(&["confirm", "plan"]).expect(0).out;
+        assert!(text.contains(&format!("{mode}: ")), "{text}");
+        assert!(!world.root().join(".lodestar").exists(), "it only looks");
+    }
+    let world = World::bare();
+    world.run(&["confirm", "plan"]).expect(3);
+}

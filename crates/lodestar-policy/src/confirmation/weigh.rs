@@ -1,0 +1,365 @@
+//! Laying evidence beside a held act: pure, and in the order of the specification.
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use lodestar_core::canonical::CanonicalError;
+use lodestar_core::contract::{ArgumentRole, arguments};
+use lodestar_core::digest::Digest;
+use lodestar_core::fingerprint::{Fingerprint, FingerprintFields, NormalPath};
+use lodestar_core::id::ActionId;
+use lodestar_core::key::{KeyId, PublicKey};
+use lodestar_core::ladder::Rung;
+use lodestar_core::name::{ActorId, SessionId};
+use lodestar_core::statement::confirmation::{ConfirmationField, ConfirmedAct};
+use lodestar_core::statement::{
+    Confirmation, ConfirmationDecision, ConfirmationId, ConfirmationOrigin, StatementError, Undated,
+};
+use lodestar_core::time::Timestamp;
+use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value};
+use thiserror::Error;
+
+use super::{ConfirmationKeys, Evidence};
+use crate::approval::Card;
+
+/// Why evidence is not to be trusted.
+#[derive(Debug, Clone, PartialEq, Eq, Error, Serialize, Deserialize)]
+#[serde(tag = "distrust", rename_all = "snake_case")]
+pub enum Distrust {
+    /// It is no signed confirmation: text, for one.
+    #[error("it is no signed confirmation: {problem}")]
+    Malformed {
+        /// Why, in words.
+        problem: String,
+    },
+    /// It names no act, and so could be laid beside any.
+    #[error("it names no act")]
+    Unbound,
+    /// No key that is configured signed it.
+    #[error("no configured confirmation key signed it")]
+    UnknownKey,
+    /// Somebody changed it, or never had the key.
+    #[error("the signature by `{key}` does not verify")]
+    BadSignature {
+        /// The key that it names.
+        key: KeyId,
+    },
+    /// The key counts no more.
+    #[error("the key was revoked at {at}")]
+    RevokedKey {
+        /// When.
+        at: Timestamp,
+    },
+    /// The key may not sign for this origin.
+    #[error("the key may not sign for origin `{origin}`")]
+    OtherOrigin {
+        /// Which it says.
+        origin: ConfirmationOrigin,
+    },
+    /// The key may not sign in this name.
+    #[error("the key may not sign for operator `{operator}`")]
+    OtherOperator {
+        /// Who it says.
+        operator: ActorId,
+    },
+}
+
+/// Why evidence does not match: the first check that failed.
+#[derive(Debug, Clone, PartialEq, Eq, Error, Serialize, Deserialize)]
+#[serde(tag = "unmatched", rename_all = "snake_case")]
+pub enum Unmatched {
+    /// There is none.
+    #[error("there is no confirmation")]
+    Missing,
+    /// Origin, key or signature.
+    #[error("the confirmation is not to be trusted: {why}")]
+    Untrusted {
+        /// Which.
+        #[serde(flatten)]
+        why: Distrust,
+    },
+    /// It was spent.
+    #[error("the confirmation was spent before")]
+    Consumed,
+    /// Its time is yet to come.
+    #[error("the confirmation is from {at}, which is yet to come")]
+    NotYetValid {
+        /// From when on.
+        at: Timestamp,
+    },
+    /// Its time is over.
+    #[error("the confirmation expired at {at}")]
+    Expired {
+        /// When.
+        at: Timestamp,
+    },
+    /// It claims to last longer than one of its origin may for such an act.
+    #[error("the confirmation may last {seconds} s at most, and says it lasts longer")]
+    Overlong {
+        /// How long it may last.
+        seconds: u64,
+    },
+    /// It is about something else.
+    #[error("the confirmation is for another act: {} differ", named(.fields))]
+    Mismatch {
+        /// Everything that differs.
+        fields: Vec<ConfirmationField>,
+    },
+    /// The operator does not want it.
+    #[error("operator `{operator}` declined this act")]
+    Declined {
+        /// Who.
+        operator: ActorId,
+    },
+}
+
+fn named(fields: &[ConfirmationField]) -> String {
+    let named: Vec<_> = fields.iter().map(|field| format!("`{field}`")).collect();
+    named.join(", ")
+}
+
+/// An act that is held, as a confirmation has to name it.
+#[derive(Debug, Clone)]
+pub struct HeldAct {
+    pub(super) action: ActionId,
+    pub(super) fields: FingerprintFields,
+    pub(super) fingerprint: Fingerprint,
+    roles: BTreeMap<String, ArgumentRole>,
+    rung: Rung,
+    pub(super) session: SessionId,
+}
+
+impl HeldAct {
+    /// The act on a card. `roles` are those of the tool's arguments, which say what is a path.
+    pub fn on_card(
+        card: &Card,
+        roles: &BTreeMap<String, ArgumentRole>,
+        session: &SessionId,
+    ) -> Result<Self, CanonicalError> {
+        let fields = card.fields()?;
+        Ok(Self {
+            action: card.action.id,
+            fingerprint: fields.fingerprint()?,
+            fields,
+            roles: roles.clone(),
+            rung: card.action.contract.required_level,
+            session: session.clone(),
+        })
+    }
+
+    /// Every field in which a confirmation differs from it.
+    fn differences(&self, confirmation: &Confirmation) -> Vec<ConfirmationField> {
+        let (theirs, has_paths) = self.normal(&confirmation.act);
+        let mut own = self.fields.clone();
+        own.arguments = normal_arguments(&own.arguments, &self.roles);
+        let differs: Vec<ConfirmationField> = own
+            .differences(&theirs)
+            .into_iter()
+            .map(ConfirmationField::from)
+            .collect();
+        let is_listed = |field: &ConfirmationField| match field {
+            ConfirmationField::Session => confirmation.session != self.session,
+            ConfirmationField::Path => !has_paths || differs.contains(field),
+            field => differs.contains(field),
+        };
+        let all = ConfirmationField::ALL.iter().copied();
+        all.filter(is_listed).collect()
+    }
+
+    /// What was confirmed, in normal form; and whether all its paths have one.
+    fn normal(&self, act: &ConfirmedAct) -> (FingerprintFields, bool) {
+        let mut act = act.clone();
+        act.arguments = normal_arguments(&act.arguments, &self.roles);
+        match act.fields() {
+            Ok(fields) => (fields, true),
+            Err(_) => {
+                act.paths = Vec::new();
+                let fields = act.fields().expect("INVARIANT: only a path is refused");
+                (fields, false)
+            }
+        }
+    }
+}
+
+/// The arguments with their paths in normal form; a path that has none stays as it is.
+fn normal_arguments(
+    from: &Map<String, Value>,
+    roles: &BTreeMap<String, ArgumentRole>,
+) -> Map<String, Value> {
+    let normal = |(name, value): (&String, &Value)| {
+        let is_path = arguments::role(name, roles) == Some(ArgumentRole::Path);
+        let value = match is_path {
+            true => normal_paths(value),
+            false => value.clone(),
+        };
+        (name.clone(), value)
+    };
+    from.iter().map(normal).collect()
+}
+
+fn normal_paths(value: &Value) -> Value {
+    match value {
+        Value::String(text) => match NormalPath::new(text) {
+            Ok(path) => Value::String(path.as_str().to_owned()),
+            Err(_) => value.clone(),
+        },
+        Value::Array(items) => Value::Array(items.iter().map(normal_paths).collect()),
+        Value::Object(members) => Value::Object(
+            members
+                .iter()
+                .map(|(name, value)| (name.clone(), normal_paths(value)))
+                .collect(),
+        ),
+        Value::Null | Value::Bool(_) | Value::Number(_) => value.clone(),
+    }
+}
+
+/// Evidence of a trusted origin, by a trusted key. Whether it is spent, its time now and its act this
+/// one is not known yet.
+#[derive(Debug)]
+pub struct Trusted {
+    statement: Undated<Confirmation>,
+    digest: Digest,
+}
+
+/// Whether a confirmation was spent, as the ledger says.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Before {
+    Unspent,
+    Spent,
+}
+
+impl Evidence {
+    /// Checks form, key, signature, origin and operator.
+    pub fn trusted(&self, keys: &ConfirmationKeys, now: Timestamp) -> Result<Trusted, Distrust> {
+        let statement = self
+            .details
+            .verify_undated::<Confirmation>(&keys.public())
+            .map_err(|problem| self.distrust(problem))?;
+        let confirmation = statement.subject();
+        let key = keys.with_key(statement.key()).ok_or(Distrust::UnknownKey)?;
+        if let Some(at) = key.revoked_at.filter(|at| now >= *at) {
+            return Err(Distrust::RevokedKey { at });
+        }
+        if !key.origins.contains(&confirmation.origin) {
+            return Err(Distrust::OtherOrigin {
+                origin: confirmation.origin,
+            });
+        }
+        if !key.operators.contains(&confirmation.operator) {
+            return Err(Distrust::OtherOperator {
+                operator: confirmation.operator.clone(),
+            });
+        }
+        Ok(Trusted {
+            statement,
+            digest: self.details.digest(),
+        })
+    }
+
+    fn distrust(&self, problem: StatementError) -> Distrust {
+        match problem {
+            StatementError::Untrusted => Distrust::UnknownKey,
+            StatementError::BadSignature(key) => Distrust::BadSignature { key },
+            StatementError::WrongPayload { .. } if self.is_unbound() => Distrust::Unbound,
+            problem => Distrust::Malformed {
+                problem: problem.to_string(),
+            },
+        }
+    }
+
+    /// Whether it is a confirmation but for an act.
+    fn is_unbound(&self) -> bool {
+        let payload: Option<Value> = serde_json::from_slice(self.details.unverified_payload()).ok();
+        let act = payload.as_ref().and_then(|p| p.get("subject")?.get("act"));
+        act.is_none_or(|act| match act {
+            Value::Object(fields) => fields.is_empty(),
+            act => act.is_null(),
+        })
+    }
+}
+
+impl Trusted {
+    /// Which confirmation it is.
+    pub fn id(&self) -> ConfirmationId {
+        self.statement.subject().id
+    }
+
+    /// What is said.
+    pub fn decision(&self) -> ConfirmationDecision {
+        self.statement.subject().decision
+    }
+
+    /// The rest of the checks.
+    pub(super) fn weigh(
+        self,
+        act: &HeldAct,
+        before: Before,
+        now: Timestamp,
+    ) -> Result<Matching, Unmatched> {
+        if before == Before::Spent {
+            return Err(Unmatched::Consumed);
+        }
+        let confirmation = self.statement.subject().clone();
+        let longest = confirmation.origin.longest_ttl(act.rung);
+        let lasts = self.statement.issued();
+        let (from, until) = (lasts.issued_at, lasts.expires_at);
+        let dated = self.statement.at(now).map_err(|problem| match problem {
+            StatementError::NotYetIssued(at) => Unmatched::NotYetValid { at },
+            StatementError::Expired(at) => Unmatched::Expired { at },
+            problem => Unmatched::Untrusted {
+                why: Distrust::Malformed {
+                    problem: problem.to_string(),
+                },
+            },
+        })?;
+        check_life(from, until, longest)?;
+        let fields = act.differences(&confirmation);
+        if !fields.is_empty() {
+            return Err(Unmatched::Mismatch { fields });
+        }
+        if confirmation.decision == ConfirmationDecision::Decline {
+            return Err(Unmatched::Declined {
+                operator: confirmation.operator,
+            });
+        }
+        Ok(Matching {
+            id: confirmation.id,
+            operator: confirmation.operator,
+            statement: self.digest,
+            key: *dated.key(),
+            action: act.action,
+            fingerprint: act.fingerprint,
+            session: act.session.clone(),
+        })
+    }
+}
+
+fn check_life(
+    from: Timestamp,
+    until: Option<Timestamp>,
+    longest: Duration,
+) -> Result<(), Unmatched> {
+    let overlong = Unmatched::Overlong {
+        seconds: longest.as_secs(),
+    };
+    let until = until.ok_or_else(|| overlong.clone())?;
+    match until.since(from) {
+        None | Some(Duration::ZERO) => Err(Unmatched::Expired { at: until }),
+        Some(life) if life > longest => Err(overlong),
+        Some(_) => Ok(()),
+    }
+}
+
+/// A confirmation that is about exactly the act that is held. It is not spent, and permits nothing.
+#[derive(Debug)]
+pub struct Matching {
+    pub(super) id: ConfirmationId,
+    pub(super) operator: ActorId,
+    pub(super) statement: Digest,
+    pub(super) key: PublicKey,
+    pub(super) action: ActionId,
+    pub(super) fingerprint: Fingerprint,
+    pub(super) session: SessionId,
+}
