@@ -199,12 +199,12 @@ impl Session {
             let taken = self.office().desk.take(id, held, now);
             held = match taken {
                 Ok(permit) => return Ok(Answered::Yes(permit)),
-                Err((held, NotSpendable::NotGranted | NotSpendable::Taken)) => held,
+                Err((held, NotSpendable::NotGranted | NotSpendable::Taken)) => *held,
                 Err((_, NotSpendable::Over(Closing::Denied))) => return Ok(self.denial(id)),
                 Err((_, NotSpendable::Expired | NotSpendable::Over(Closing::Expired))) => {
                     return Ok(Answered::Late);
                 }
-                Err((held, _)) => return Ok(Answered::SpentElsewhere(held)),
+                Err((held, _)) => return Ok(Answered::SpentElsewhere(*held)),
             };
             let over = until.min(Instant::now() + left(now, request.expires_at));
             if Instant::now() >= over || matches!(asking, Asking::Done | Asking::Nobody) {

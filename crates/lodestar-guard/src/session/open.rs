@@ -205,6 +205,7 @@ impl Setup {
         let opening = tokio::task::spawn_blocking(move || self.open_now());
         let session = opening.await.map_err(|_| GuardError::Panicked)??;
         session.listen();
+        session.announce_open().await;
         Ok(session)
     }
 

@@ -39,6 +39,18 @@ impl Session {
         }
     }
 
+    /// Tells people of every request that is open: of a session that goes on.
+    pub(super) async fn announce_open(&self) {
+        let open: Vec<RequestId> = {
+            let mut office = self.office();
+            let live = office.desk.requests().live();
+            live.map(|hearing| hearing.request().id).collect()
+        };
+        for request in open {
+            self.announce(request).await;
+        }
+    }
+
     /// Tells people that a request is over.
     pub(super) async fn withdraw(&self, request: RequestId, closing: Closing) {
         for channel in self.inner.holds.channels() {

@@ -181,10 +181,10 @@ impl Desk {
         id: RequestId,
         held: Held,
         now: Timestamp,
-    ) -> Result<Permit, (Held, NotSpendable)> {
+    ) -> Result<Permit, (Box<Held>, NotSpendable)> {
         self.settle();
         if self.taken.contains_key(&id) {
-            return Err((held, NotSpendable::Taken));
+            return Err((Box::new(held), NotSpendable::Taken));
         }
         match self.requests.spendable(id, held.fingerprint(), now) {
             Ok(grants) => {
@@ -192,7 +192,7 @@ impl Desk {
                 self.taken.insert(id, Arc::clone(&spending));
                 Ok(held.granted(id, grants, now, spending))
             }
-            Err(why) => Err((held, why)),
+            Err(why) => Err((Box::new(held), why)),
         }
     }
 
