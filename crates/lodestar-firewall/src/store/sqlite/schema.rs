@@ -15,9 +15,9 @@ pub(super) const BUSY_TIMEOUT: Duration = Duration::from_secs(10);
 /// a cache four times as large made no insert faster: the system keeps what this one does not.
 const CACHE_KIB: i64 = -16 * 1024;
 
-/// Pages of log after which SQLite carries them over to the database: 16 MiB. A page that several
+/// Pages of log after which SQLite carries them over to the database: 64 MiB. A page that several
 /// transactions changed is carried over once.
-const CHECKPOINT_PAGES: i64 = 4 * 1024;
+const CHECKPOINT_PAGES: i64 = 16 * 1024;
 
 /// Statements kept prepared: more than there are in this store.
 const STATEMENTS: usize = 48;
