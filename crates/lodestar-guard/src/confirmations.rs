@@ -33,10 +33,9 @@ pub fn file_name(fingerprint: Fingerprint, id: ConfirmationId) -> String {
 
 /// What was dropped for an act, in the order of names; each at most one byte longer than evidence may
 /// be. Nobody has looked at it. What is no plain file, or cannot be read, is passed over.
-pub fn dropped(config: &Config, fingerprint: Fingerprint) -> io::Result<Vec<(PathBuf, Vec<u8>)>> {
-    let folder = drop_folder(config);
+pub fn dropped(folder: &Path, fingerprint: Fingerprint) -> io::Result<Vec<(PathBuf, Vec<u8>)>> {
     let beginning = format!("{fingerprint}.");
-    let entries = match std::fs::read_dir(&folder) {
+    let entries = match std::fs::read_dir(folder) {
         Err(problem) if problem.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
         entries => entries?,
     };
@@ -114,9 +113,9 @@ mod tests {
         let text = "project_id = \"web\"\nactor_id = \"agent\"\n";
         let config = Config::parse(text, root.path()).expect("a configuration");
         let act = fingerprint(b"act");
-        assert_eq!(dropped(&config, act).expect("no folder yet"), []);
-
         let folder = drop_folder(&config);
+        assert_eq!(dropped(&folder, act).expect("no folder yet"), []);
+
         std::fs::create_dir_all(&folder).expect("created");
         let named = |n: u8| folder.join(file_name(act, ConfirmationId::from_bytes([n; 16])));
         std::fs::write(named(1), b"one").expect("written");
@@ -129,7 +128,7 @@ mod tests {
         std::fs::write(folder.join(other), b"other").expect("written");
         std::fs::write(folder.join(format!("{act}.tmp")), b"half").expect("written");
 
-        let found = dropped(&config, act).expect("readable");
+        let found = dropped(&folder, act).expect("readable");
         let lengths: Vec<_> = found
             .iter()
             .map(|(path, bytes)| (path, bytes.len()))
@@ -149,6 +148,6 @@ mod tests {
             let name = file_name(act, ConfirmationId::from_bytes([n; 16]));
             std::fs::write(folder.join(name), b"x").expect("written");
         }
-        assert_eq!(dropped(&config, act).expect("readable").len(), MOST);
+        assert_eq!(dropped(&folder, act).expect("readable").len(), MOST);
     }
 }

@@ -1,6 +1,7 @@
 //! A governed session: every call goes through the gate, every result through the firewall, and all
 //! of it into the log.
 
+mod beforehand;
 mod call;
 mod hold;
 mod memory;
@@ -35,6 +36,7 @@ use tokio::task::AbortHandle;
 
 use crate::error::GuardError;
 use crate::recover::Abandoned;
+use beforehand::Beforehand;
 use hold::Office;
 use memory::Memory;
 
@@ -60,6 +62,7 @@ struct Inner {
     listeners: Mutex<Vec<AbortHandle>>,
     channel_problem: Mutex<Option<String>>,
     approvers: Approvers,
+    confirmations: Beforehand,
     approval_timeout: Duration,
     deadline: Duration,
     counts: Counted,

@@ -2,10 +2,13 @@
 
 use std::collections::BTreeMap;
 
+use lodestar_core::contract::ArgumentRole;
 use lodestar_core::digest::Digest;
 use lodestar_core::fingerprint::NormalPath;
+use lodestar_core::name::ToolName;
 use lodestar_core::scope::Scope;
 use lodestar_core::sensitivity::Sensitivity;
+use lodestar_policy::confirmation::Confirmations;
 use lodestar_policy::{Agent, Approvers, ArbiterRules, Requirement, SignatureState};
 use serde::{Deserialize, Serialize};
 
@@ -29,6 +32,9 @@ pub struct Opening {
     pub tools: Vec<ToolRecord>,
     /// Whose approval counts.
     pub approvers: Approvers,
+    /// Whose confirmations count, and for what.
+    #[serde(default)]
+    pub confirmations: Confirmations,
     /// What an approval needs where no policy says.
     pub approvals_default: Requirement,
     /// The arbiters.
@@ -48,6 +54,14 @@ pub struct Opening {
     /// Set by a test world that has a defence taken out; nothing of the product sets it.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub defences_off: Vec<String>,
+}
+
+impl Opening {
+    /// The roles of a tool's arguments, as they were reviewed.
+    pub fn roles(&self, tool: &ToolName) -> Option<&BTreeMap<String, ArgumentRole>> {
+        let tool = self.tools.iter().find(|one| one.shape.name == *tool)?;
+        Some(&tool.shape.roles)
+    }
 }
 
 /// A policy, as the log keeps it.

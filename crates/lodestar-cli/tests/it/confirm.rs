@@ -9,7 +9,7 @@ use lodestar_core::name::SessionId;
 use lodestar_core::statement::confirmation::ConsumeLedger as _;
 use lodestar_firewall::store::SqliteLedger;
 use lodestar_guard::config::Config;
-use lodestar_guard::confirmations::{dropped, ledger};
+use lodestar_guard::confirmations::{drop_folder, dropped, ledger};
 use lodestar_policy::ApprovalRequest;
 use lodestar_policy::confirmation::{Confirmations, HeldAct, Settled, Unmatched, settle};
 use serde_json::{Value, json};
@@ -97,7 +97,7 @@ fn what_is_signed_is_exactly_the_act_that_a_session_holds() {
     assert_eq!(lying.len(), 1, "no temporary file stays");
 
     let config = config(&world);
-    let found = dropped(&config, request.card.action.fingerprint).expect("readable");
+    let found = dropped(&drop_folder(&config), request.card.action.fingerprint).expect("readable");
     assert_eq!(found.len(), 1);
     let sent = &found[0].1;
     let Settled::Confirmed(confirmed, _) = settled(&world, sent, &config.confirmations) else {
@@ -124,7 +124,7 @@ fn report_only_says_so_and_spends_nothing() {
         run.err
     );
     let config = config(&world);
-    let found = dropped(&config, asked(&world).card.action.fingerprint).expect("readable");
+    let found = dropped(&drop_folder(&config), asked(&world).card.action.fingerprint).expect("readable");
     for _ in 0..2 {
         let settled = settled(&world, &found[0].1, &config.confirmations);
         assert!(matches!(settled, Settled::WouldMatch(_)), "{settled:?}");
@@ -154,7 +154,7 @@ fn other_arguments_are_another_act() {
     let report = world.run(&with(&["--json"])).expect(0).json();
     let fingerprint = asked(&world).card.action.fingerprint;
     assert_ne!(report["fingerprint"], json!(fingerprint));
-    let found = dropped(&config(&world), fingerprint).expect("readable");
+    let found = dropped(&drop_folder(&config(&world)), fingerprint).expect("readable");
     assert!(found.is_empty(), "another name");
     let sent = fs::read(confirmed_file(&report)).expect("readable");
     let Settled::Refused(refused) = settled(&world, &sent, &config(&world).confirmations) else {

@@ -10,6 +10,7 @@ use lodestar_core::time::Timestamp;
 use lodestar_kernel::opening::Opening;
 use lodestar_kernel::record::{Cleared, Finished, Unknown};
 use lodestar_log::{Event, Reader, SessionDir};
+use lodestar_policy::confirmation::{Consumed, SpentBefore, Under};
 use lodestar_policy::{Answer, ApprovalRequest, Closed, Closing, Requests};
 use serde::de::DeserializeOwned;
 use serde_json::Value;
@@ -27,6 +28,7 @@ pub(crate) struct Past {
     pub(crate) recorded: BTreeMap<RequestId, u64>,
     /// Whether it was halted, which is for good.
     pub(crate) halted: bool,
+    confirmations: SpentBefore,
     unfinished: BTreeMap<ActionId, (u64, Unknown)>,
 }
 
@@ -62,14 +64,13 @@ impl Past {
                 }
             }
             EventType::APPROVAL_GRANTED | EventType::APPROVAL_DENIED => {
-                if let (Some(answer), Some(opening)) = (read::<Answer>(payload), &self.opening)
-                    && let Some(statement) = &answer.statement
-                {
-                    // What does not count now did not count then; replay says which.
-                    let (request, at) = (answer.request, answer.heard_at);
-                    let _ = self
-                        .requests
-                        .hear(request, statement, &opening.approvers, at);
+                if let Some(answer) = read::<Answer>(payload) {
+                    self.answered(&answer);
+                }
+            }
+            EventType::CONFIRMATION_CONSUMED => {
+                if let Some(consumed) = read::<Consumed>(payload) {
+                    self.confirmations.take_in(consumed);
                 }
             }
             EventType::APPROVAL_EXPIRED | EventType::APPROVAL_CONSUMED => {
@@ -94,6 +95,28 @@ impl Past {
             }
         }
         Ok(())
+    }
+
+    /// Counts an answer again. What does not count now did not count then; replay says which.
+    fn answered(&mut self, answer: &Answer) {
+        let Some(opening) = &self.opening else { return };
+        let (request, at) = (answer.request, answer.heard_at);
+        if let Some(statement) = &answer.statement {
+            let _ = self
+                .requests
+                .hear(request, statement, &opening.approvers, at);
+        }
+        if let Some(confirmation) = answer.confirmation {
+            let under = Under {
+                keys: &opening.confirmations.keys,
+                approvers: &opening.approvers,
+                roles: &|tool| opening.roles(tool),
+            };
+            let requests = &mut self.requests;
+            let _ = self
+                .confirmations
+                .count(confirmation, request, requests, &under, at);
+        }
     }
 
     fn cleared(&mut self, seq: u64, cleared: Cleared) {
@@ -122,13 +145,14 @@ impl Past {
     }
 }
 
-const CONCERNED: [EventType; 11] = [
+const CONCERNED: [EventType; 12] = [
     EventType::SESSION_OPENED,
     EventType::SESSION_HALTED,
     EventType::APPROVAL_REQUESTED,
     EventType::APPROVAL_GRANTED,
     EventType::APPROVAL_DENIED,
     EventType::APPROVAL_EXPIRED,
+    EventType::CONFIRMATION_CONSUMED,
     EventType::APPROVAL_CONSUMED,
     EventType::ACTION_CLEARED,
     EventType::ACTION_COMPLETED,

@@ -122,6 +122,7 @@ impl Session {
             let (request, world);
             (proposed, request, world) = self.ask(proposed, &held).await?;
             let id = request.id;
+            self.consider_confirmations(&request).await?;
             let why = match self.wait_for(&request, held, until, limits).await? {
                 Answered::Yes(permit) => {
                     let _ring = RingAtEnd(self, id);

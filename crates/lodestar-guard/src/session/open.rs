@@ -28,6 +28,7 @@ use lodestar_replay::catch_up;
 use thiserror::Error;
 use tokio::sync::RwLock;
 
+use super::beforehand::Beforehand;
 use super::hold::Office;
 use super::memory::Memory;
 use super::{Counted, Holds, Index, Inner, Open, Session};
@@ -256,6 +257,7 @@ impl Setup {
             schema: gate.schema().digest(),
             tools: registry.records(),
             approvers: config.approvals.authorized_keys.clone(),
+            confirmations: config.confirmations.clone(),
             approvals_default: config.approvals.default.requirement(),
             arbiters: config.sentinels.clone(),
             root: config
@@ -329,6 +331,7 @@ impl Setup {
             clock: Clock::system(),
             steps,
         });
+        let confirmations = Beforehand::open(&config)?;
         let session = Session {
             inner: Arc::new(Inner {
                 kernel: Arc::new(kernel),
@@ -348,6 +351,7 @@ impl Setup {
                 listeners: Mutex::default(),
                 channel_problem: Mutex::default(),
                 approvers: config.approvals.authorized_keys.clone(),
+                confirmations,
                 approval_timeout: Duration::from_millis(config.approval_timeout_ms),
                 deadline: Duration::from_millis(config.limits.call_deadline_ms),
                 counts: Counted::default(),

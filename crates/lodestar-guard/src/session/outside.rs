@@ -85,7 +85,7 @@ impl Session {
         problem.ok().and_then(|problem| problem.clone())
     }
 
-    fn note(&self, done: Result<(), ChannelError>) {
+    pub(super) fn note(&self, done: Result<(), ChannelError>) {
         if let Err(problem) = done
             && let Ok(mut last) = self.inner.channel_problem.lock()
         {

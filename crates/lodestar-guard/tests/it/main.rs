@@ -5,12 +5,14 @@
 )]
 
 mod attacks;
+mod beforehand;
 mod boxed;
 mod calls;
 mod crash;
 mod drop;
 mod governed;
 mod holds;
+mod people;
 mod rebuild;
 mod replay;
 mod resume;

@@ -19,6 +19,7 @@ use super::{
     Answer, ApprovalRequest, Approvers, Closing, Counted, Denial, NotSpendable, Refusal, Requests,
     Standing,
 };
+use crate::confirmation::Confirmed;
 use crate::ruling::{Held, Permit, Spending, Spent};
 
 /// `approval.expired@1` and `approval.consumed@1`: a request is over although nothing was cleared.
@@ -55,6 +56,25 @@ pub enum Heard {
     Granted,
     /// Somebody said no, and that ends it.
     Denied(Denial),
+}
+
+/// How what somebody's word came to stands in the log.
+fn told(counted: Result<Counted, Refusal>, record: &mut Answer) -> (EventType, Heard) {
+    match counted {
+        Err(refusal) => {
+            record.reason = Some(refusal.clone());
+            (EventType::APPROVAL_REFUSED, Heard::Refused(refusal))
+        }
+        Ok(Counted::Deny(denial)) => (EventType::APPROVAL_DENIED, Heard::Denied(denial)),
+        Ok(Counted::Grant { missing }) => {
+            record.missing = Some(missing);
+            let heard = match missing {
+                0 => Heard::Granted,
+                missing => Heard::Counted { missing },
+            };
+            (EventType::APPROVAL_GRANTED, heard)
+        }
+    }
 }
 
 /// Where the desk writes.
@@ -147,29 +167,31 @@ impl Desk {
             Ok(statement) => {
                 let mut record = Answer::new(id, &statement, now);
                 let counted = self.requests.hear(id, &statement, approvers, now);
-                let (kind, heard) = match counted {
-                    Err(refusal) => {
-                        record.reason = Some(refusal.clone());
-                        (EventType::APPROVAL_REFUSED, Heard::Refused(refusal))
-                    }
-                    Ok(Counted::Deny(denial)) => {
-                        (EventType::APPROVAL_DENIED, Heard::Denied(denial))
-                    }
-                    Ok(Counted::Grant { missing }) => {
-                        record.missing = Some(missing);
-                        let heard = match missing {
-                            0 => Heard::Granted,
-                            missing => Heard::Counted { missing },
-                        };
-                        (EventType::APPROVAL_GRANTED, heard)
-                    }
-                };
+                let (kind, heard) = told(counted, &mut record);
                 (record, kind, heard)
             }
         };
         if let (Some(spent), Heard::Denied(_)) = (&mut spent, &heard) {
             **spent = Spent::Revoked;
         }
+        book.log.append(kind, book.actor, &parents, &record)?;
+        Ok(heard)
+    }
+
+    /// Counts a confirmation that was spent on the act that a request asks for, and records it.
+    pub fn confirm(
+        &mut self,
+        id: RequestId,
+        confirmed: &Confirmed,
+        approvers: &Approvers,
+        now: Timestamp,
+        book: Book<'_>,
+    ) -> Result<Heard, AppendError> {
+        self.settle();
+        let parents: Vec<u64> = self.recorded.get(&id).copied().into_iter().collect();
+        let mut record = Answer::confirmed(id, confirmed.id(), now);
+        let counted = self.requests.confirm(id, confirmed, approvers, now);
+        let (kind, heard) = told(counted, &mut record);
         book.log.append(kind, book.actor, &parents, &record)?;
         Ok(heard)
     }

@@ -5,7 +5,9 @@ use std::collections::BTreeSet;
 use lodestar_core::digest::{Digest, sha256};
 use lodestar_core::id::RequestId;
 use lodestar_core::name::{ActorId, Excerpt};
-use lodestar_core::statement::{Approval, ApprovalDecision, Envelope, Nonce, StatementError};
+use lodestar_core::statement::{
+    Approval, ApprovalDecision, ConfirmationId, Envelope, Nonce, StatementError,
+};
 use lodestar_core::time::Timestamp;
 use serde::{Deserialize, Serialize};
 use thiserror::Error;
@@ -345,6 +347,9 @@ pub struct Answer {
     /// What came instead.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub unreadable: Option<Unreadable>,
+    /// The confirmation that was spent on it: the statement stands in `confirmation.consumed@1`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub confirmation: Option<ConfirmationId>,
     /// The moment at which it was checked.
     pub heard_at: Timestamp,
     /// The first check that failed.
@@ -372,6 +377,23 @@ impl Answer {
             request,
             statement: Some(statement.clone()),
             unreadable: None,
+            confirmation: None,
+            heard_at,
+            reason: None,
+            missing: None,
+        }
+    }
+
+    pub(super) fn confirmed(
+        request: RequestId,
+        confirmation: ConfirmationId,
+        heard_at: Timestamp,
+    ) -> Self {
+        Self {
+            request,
+            statement: None,
+            unreadable: None,
+            confirmation: Some(confirmation),
             heard_at,
             reason: None,
             missing: None,
@@ -388,6 +410,7 @@ impl Answer {
             request,
             statement: None,
             unreadable: Some(unreadable),
+            confirmation: None,
             heard_at,
             reason: None,
             missing: None,

@@ -12,6 +12,7 @@ use serde::{Deserialize, Serialize};
 use thiserror::Error;
 
 use super::{ApprovalRequest, Approvers, Counted, Hearing, Refusal};
+use crate::confirmation::Confirmed;
 use crate::judgement::Requirement;
 
 /// How a request ended.
@@ -141,12 +142,37 @@ impl Requests {
             return Err(Refusal::Closed);
         }
         let counted = asked.hearing.hear(statement, approvers, now)?;
-        match counted {
-            Counted::Grant { missing: 0 } => asked.standing = Standing::Granted,
-            Counted::Grant { .. } => {}
-            Counted::Deny(_) => self.close(id, Closing::Denied),
-        }
+        self.count(id, &counted);
         Ok(counted)
+    }
+
+    /// Counts a spent confirmation as the word of one approver.
+    pub fn confirm(
+        &mut self,
+        id: RequestId,
+        confirmed: &Confirmed,
+        approvers: &Approvers,
+        now: Timestamp,
+    ) -> Result<Counted, Refusal> {
+        let asked = self.asked.get_mut(&id).ok_or(Refusal::UnknownRequest)?;
+        if let Standing::Over(_) = asked.standing {
+            return Err(Refusal::Closed);
+        }
+        let counted = asked.hearing.confirm(confirmed, approvers, now)?;
+        self.count(id, &counted);
+        Ok(counted)
+    }
+
+    fn count(&mut self, id: RequestId, counted: &Counted) {
+        match counted {
+            Counted::Deny(_) => self.close(id, Closing::Denied),
+            Counted::Grant { missing: 0 } => {
+                if let Some(asked) = self.asked.get_mut(&id) {
+                    asked.standing = Standing::Granted;
+                }
+            }
+            Counted::Grant { .. } => {}
+        }
     }
 
     /// The grants that would be spent if this act were cleared at this moment.

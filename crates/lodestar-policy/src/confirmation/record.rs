@@ -1,15 +1,18 @@
 //! What the log says of confirmations.
 
+use std::collections::BTreeMap;
+
+use lodestar_core::contract::ArgumentRole;
 use lodestar_core::digest::sha256;
-use lodestar_core::id::ActionId;
-use lodestar_core::name::{ActorId, Excerpt};
+use lodestar_core::id::{ActionId, RequestId};
+use lodestar_core::name::{ActorId, Excerpt, ToolName};
 use lodestar_core::statement::ConfirmationId;
 use lodestar_core::time::Timestamp;
 use serde::{Deserialize, Serialize};
 
 use super::weigh::Before;
 use super::{ConfirmationKeys, Confirmed, Evidence, HeldAct, Mode, Unmatched};
-use crate::approval::Unreadable;
+use crate::approval::{Approvers, Counted, Refusal, Requests, Unreadable};
 
 /// What is done with an envelope of evidence. There is no third.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
@@ -110,6 +113,48 @@ impl Consumed {
         let matching = trusted.weigh(act, Before::Unspent, self.heard_at)?;
         Ok(Confirmed::spent(matching))
     }
+}
+
+/// The confirmations that a log says were spent: for whoever counts again what was counted live.
+#[derive(Debug, Clone, Default)]
+pub struct SpentBefore {
+    consumed: BTreeMap<ConfirmationId, Consumed>,
+}
+
+impl SpentBefore {
+    /// Takes in `confirmation.consumed@1`. False where this one was spent before.
+    pub fn take_in(&mut self, consumed: Consumed) -> bool {
+        self.consumed.insert(consumed.id, consumed).is_none()
+    }
+
+    /// Counts a spent confirmation again for the request that the log says it was counted for. None
+    /// where it was never spent, or not on this act.
+    pub fn count(
+        &mut self,
+        id: ConfirmationId,
+        request: RequestId,
+        requests: &mut Requests,
+        under: &Under<'_>,
+        at: Timestamp,
+    ) -> Option<Result<Counted, Refusal>> {
+        // Once: a second answer by the same confirmation has nothing to stand on.
+        let consumed = self.consumed.remove(&id)?;
+        let asked = requests.get(request)?.request();
+        let roles = (under.roles)(&asked.card.action.tool)?;
+        let act = HeldAct::on_card(&asked.card, roles, &asked.session).ok()?;
+        let confirmed = consumed.again(&act, under.keys).ok()?;
+        Some(requests.confirm(request, &confirmed, under.approvers, at))
+    }
+}
+
+/// What was in force when confirmations were counted.
+pub struct Under<'a> {
+    /// Which keys may sign confirmations.
+    pub keys: &'a ConfirmationKeys,
+    /// Whose word counts.
+    pub approvers: &'a Approvers,
+    /// The roles of a tool's arguments.
+    pub roles: &'a dyn Fn(&ToolName) -> Option<&'a BTreeMap<String, ArgumentRole>>,
 }
 
 /// `confirmation.refused@1`: evidence that counts for nothing, and the first check that failed.

@@ -15,6 +15,7 @@ use lodestar_kernel::opening::Opening;
 use lodestar_kernel::record::{Cleared, Finished, Proposal, Rejected, Rejection, Unknown};
 use lodestar_kernel::registry::ToolRecord;
 use lodestar_log::Event;
+use lodestar_policy::confirmation::{Consumed, Mode, SpentBefore, Under};
 use lodestar_policy::{
     Answer, ApprovalRequest, Closed, Closing, Counted, Gate, Judgement, Refusal, Requests, Standing,
 };
@@ -31,6 +32,7 @@ pub(super) struct Actions {
     tools: BTreeMap<ToolName, ToolRecord>,
     actions: BTreeMap<ActionId, Followed>,
     requests: Requests,
+    confirmations: SpentBefore,
     halted: bool,
 }
 
@@ -62,6 +64,7 @@ impl Actions {
             other,
             actions: BTreeMap::new(),
             requests: Requests::default(),
+            confirmations: SpentBefore::default(),
             halted: false,
         }
     }
@@ -82,6 +85,7 @@ impl Actions {
             EventType::APPROVAL_REFUSED,
             EventType::APPROVAL_EXPIRED,
             EventType::APPROVAL_CONSUMED,
+            EventType::CONFIRMATION_CONSUMED,
             EventType::SESSION_HALTED,
         ]
         .contains(&kind)
@@ -125,6 +129,7 @@ impl Actions {
             EventType::APPROVAL_EXPIRED | EventType::APPROVAL_CONSUMED => {
                 self.ended_request(kind, notes.read(payload), &mut notes);
             }
+            EventType::CONFIRMATION_CONSUMED => self.confirmed(notes.read(payload), &mut notes),
             EventType::ACTION_CLEARED => self.cleared(notes.read(payload), &mut notes),
             EventType::ACTION_REJECTED => self.rejected(notes.read(payload), &mut notes),
             EventType::ACTION_COMPLETED | EventType::ACTION_FAILED => {
@@ -260,18 +265,14 @@ impl Actions {
         if is_before || answer.heard_at > notes.time {
             notes.differ("an answer", "that it was heard at another time");
         }
-        let Some(statement) = &answer.statement else {
+        let Some(heard) = self.hear_again(&answer) else {
             let is_refused = kind == EventType::APPROVAL_REFUSED;
             let malformed = matches!(answer.reason, Some(Refusal::Malformed { .. }));
             if !is_refused || !malformed || answer.unreadable.is_none() {
-                notes.differ("an answer", "that no statement is there to be heard");
+                notes.differ("an answer", "that no word is there to be heard");
             }
             return;
         };
-        let approvers = &self.opening.approvers;
-        let heard = self
-            .requests
-            .hear(answer.request, statement, approvers, answer.heard_at);
         let (derived, same) = match &heard {
             Ok(Counted::Grant { missing }) => {
                 let same = kind == EventType::APPROVAL_GRANTED && answer.missing == Some(*missing);
@@ -286,6 +287,38 @@ impl Actions {
         };
         if !same {
             notes.differ(format!("{kind}"), derived);
+        }
+    }
+
+    /// What an answer comes to: a statement, or a confirmation that was spent on this act.
+    fn hear_again(&mut self, answer: &Answer) -> Option<Result<Counted, Refusal>> {
+        let (request, at) = (answer.request, answer.heard_at);
+        let opening = &self.opening;
+        let requests = &mut self.requests;
+        match (&answer.statement, answer.confirmation) {
+            (Some(statement), None) => {
+                Some(requests.hear(request, statement, &opening.approvers, at))
+            }
+            (None, Some(confirmation)) => {
+                let under = Under {
+                    keys: &opening.confirmations.keys,
+                    approvers: &opening.approvers,
+                    roles: &|tool| opening.roles(tool),
+                };
+                let spent = &mut self.confirmations;
+                spent.count(confirmation, request, requests, &under, at)
+            }
+            _ => None,
+        }
+    }
+
+    fn confirmed(&mut self, consumed: Option<Consumed>, notes: &mut Notes<'_>) {
+        let Some(consumed) = consumed else { return };
+        if self.opening.confirmations.mode == Mode::ReportOnly {
+            notes.differ("a spent confirmation", "that the mode is report-only");
+        }
+        if !self.confirmations.take_in(consumed) {
+            notes.differ("a spent confirmation", "that it was spent before");
         }
     }
 

@@ -1,0 +1,168 @@
+//! What operators said of an act before it was asked for. When an action is held, confirmations that were
+//! dropped for it are laid beside it; the log has each as it came, and what became of it.
+
+use std::path::{Path, PathBuf};
+use std::sync::{Mutex, PoisonError};
+
+use lodestar_core::event::EventType;
+use lodestar_core::statement::confirmation::{ConsumeLedger, MemoryLedger};
+use lodestar_policy::confirmation::{
+    Confirmations, HeldAct, Recorded, Settled, Unmatched, settle,
+};
+use lodestar_policy::{ApprovalRequest, Heard};
+use serde::Serialize;
+
+use super::{OpenError, Session};
+use crate::channel::ChannelError;
+use crate::config::Config;
+use crate::confirmations::{drop_folder, dropped, ledger};
+use crate::error::GuardError;
+
+/// Where confirmations are found, what they are worth, and which were spent.
+pub(super) struct Beforehand {
+    rules: Confirmations,
+    folder: PathBuf,
+    ledger: Mutex<Box<dyn ConsumeLedger>>,
+}
+
+impl std::fmt::Debug for Beforehand {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Beforehand")
+            .field("rules", &self.rules)
+            .finish_non_exhaustive()
+    }
+}
+
+impl Beforehand {
+    pub(super) fn open(config: &Config) -> Result<Self, OpenError> {
+        let rules = config.confirmations.clone();
+        // Without a key nothing is trusted, and what is not trusted is never spent.
+        let ledger = match rules.keys.keys().is_empty() {
+            true => Box::new(MemoryLedger::default()),
+            false => ledger(config)?,
+        };
+        Ok(Self {
+            rules,
+            folder: drop_folder(config),
+            ledger: Mutex::new(ledger),
+        })
+    }
+}
+
+/// Whether a dropped confirmation has been dealt with.
+#[derive(PartialEq, Eq)]
+enum Dealt {
+    /// It is in the log, and nothing more will come of it.
+    With,
+    /// Its time is yet to come, or the ledger could not say.
+    NotYet,
+}
+
+impl Session {
+    /// Lays what was dropped for this act beside the request. People are told if that changed anything.
+    pub(super) async fn consider_confirmations(
+        &self,
+        request: &ApprovalRequest,
+    ) -> Result<(), GuardError> {
+        let (session, asked) = (self.clone(), request.clone());
+        let considering = tokio::task::spawn_blocking(move || session.consider(&asked));
+        let counted = considering.await.map_err(|_| GuardError::Panicked)??;
+        if counted {
+            self.announce(request.id).await;
+        }
+        Ok(())
+    }
+
+    fn consider(&self, request: &ApprovalRequest) -> Result<bool, GuardError> {
+        let folder = &self.inner.confirmations.folder;
+        let found = match dropped(folder, request.card.action.fingerprint) {
+            Ok(found) => found,
+            Err(problem) => {
+                self.note_problem(format!("{}: {problem}", folder.display()));
+                return Ok(false);
+            }
+        };
+        let mut any = false;
+        for (path, sent) in found {
+            let (dealt, counted) = self.consider_one(request, &sent)?;
+            any |= counted;
+            if dealt == Dealt::With {
+                self.dispose(&path);
+            }
+        }
+        Ok(any)
+    }
+
+    fn consider_one(
+        &self,
+        request: &ApprovalRequest,
+        sent: &[u8],
+    ) -> Result<(Dealt, bool), GuardError> {
+        let own = &self.inner.confirmations;
+        let card = &request.card;
+        let entry = self.tools().get(&card.action.tool);
+        let roles = entry.map(|entry| &entry.record().shape.roles);
+        let Some(roles) = roles else {
+            return Ok((Dealt::NotYet, false));
+        };
+        let act = HeldAct::on_card(card, roles, &request.session).map_err(GuardError::Canonical)?;
+        let now = self.now();
+        self.write(EventType::CONFIRMATION_RECORDED, &Recorded::new(sent, now))?;
+        let settled = {
+            let mut ledger = own.ledger.lock().unwrap_or_else(PoisonError::into_inner);
+            settle(Some(sent), &act, &own.rules, ledger.as_mut(), now)
+        };
+        match settled {
+            // Who cannot say whether it was spent grants nothing.
+            Err(problem) => {
+                self.note_problem(format!("the ledger of confirmations: {problem}"));
+                Ok((Dealt::NotYet, false))
+            }
+            Ok(Settled::Missing) => Ok((Dealt::With, false)),
+            Ok(Settled::Refused(refused)) => {
+                self.write(EventType::CONFIRMATION_REFUSED, &refused)?;
+                let dealt = match refused.reason {
+                    Unmatched::NotYetValid { .. } => Dealt::NotYet,
+                    _ => Dealt::With,
+                };
+                Ok((dealt, false))
+            }
+            Ok(Settled::WouldMatch(would)) => {
+                self.write(EventType::CONFIRMATION_MATCHED, &would)?;
+                Ok((Dealt::With, false))
+            }
+            Ok(Settled::Confirmed(confirmed, consumed)) => {
+                self.write(EventType::CONFIRMATION_CONSUMED, &consumed)?;
+                let mut office = self.office();
+                let heard = office.desk.confirm(
+                    request.id,
+                    &confirmed,
+                    &self.inner.approvers,
+                    now,
+                    self.book(),
+                )?;
+                office.ring(request.id);
+                Ok((Dealt::With, !matches!(heard, Heard::Refused(_))))
+            }
+        }
+    }
+
+    fn write(&self, kind: EventType, payload: &impl Serialize) -> Result<(), GuardError> {
+        let inner = &self.inner;
+        inner.log.append(kind, &inner.actor, &[], payload)?;
+        Ok(())
+    }
+
+    fn note_problem(&self, problem: String) {
+        self.note(Err(ChannelError {
+            channel: "drop folder of confirmations",
+            problem,
+        }));
+    }
+
+    fn dispose(&self, path: &Path) {
+        if let Err(problem) = std::fs::remove_file(path) {
+            self.note_problem(format!("{}: {problem}", path.display()));
+        }
+    }
+}
