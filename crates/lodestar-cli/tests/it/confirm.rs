@@ -124,7 +124,8 @@ fn report_only_says_so_and_spends_nothing() {
         run.err
     );
     let config = config(&world);
-    let found = dropped(&drop_folder(&config), asked(&world).card.action.fingerprint).expect("readable");
+    let found =
+        dropped(&drop_folder(&config), asked(&world).card.action.fingerprint).expect("readable");
     for _ in 0..2 {
         let settled = settled(&world, &found[0].1, &config.confirmations);
         assert!(matches!(settled, Settled::WouldMatch(_)), "{settled:?}");
@@ -235,7 +236,7 @@ fn a_sealed_key_is_opened_on_the_terminal_only() {
     world.write("work/call.json", CALL);
 
     let run = without_terminal(&world, &CONFIRM);
-    assert_eq!(run.code, 2, "{}", run.err);
+    assert_eq!(run.code, 4, "{}", run.err);
     assert!(run.err.contains("no terminal to ask on"), "{}", run.err);
     let wrong = at_terminal(
         &world,
