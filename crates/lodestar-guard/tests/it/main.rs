@@ -12,6 +12,8 @@ mod crash;
 mod drop;
 mod governed;
 mod holds;
+mod http_channel;
+mod hub;
 mod people;
 mod rebuild;
 mod replay;
