@@ -3,6 +3,7 @@
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use futures_util::future::join_all;
 use lodestar_core::id::RequestId;
 use lodestar_core::statement::ApprovalDecision;
 use lodestar_guard::channel::drop::DropDirectory;
@@ -290,7 +291,7 @@ async fn a_rude_server_runs_nothing_is_told_of_and_a_genuine_answer_still_works(
     let cases = rudeness(&elsewhere, &elsewhere).len();
     for number in 0..cases {
         let elsewhere = Arc::clone(&elsewhere);
-        trials.push(tokio::spawn(async move {
+        trials.push(async move {
             let (project, hub) = (Project::new(), Hub::start().await);
             let (told, rude) = rudeness(&elsewhere, &hub).swap_remove(number);
             hub.rude(on_answers(move || rude.clone()));
@@ -314,11 +315,9 @@ async fn a_rude_server_runs_nothing_is_told_of_and_a_genuine_answer_still_works(
             assert_eq!(tool.ran(), 1, "{told}");
             session.close("done").await.unwrap();
             project.assert_sound(session.id());
-        }));
+        });
     }
-    for trial in trials {
-        trial.await.unwrap();
-    }
+    join_all(trials).await;
     assert_eq!(elsewhere.connections(), 0, "no redirect was followed");
     println!("{cases} rude servers: 0 executions without a grant, 1 each with one");
 }
@@ -480,11 +479,10 @@ async fn a_server_that_hangs_holds_up_neither_the_drop_directory_nor_an_opening(
     }
     session.close("restarted").await.unwrap();
     drop(session);
-    let longer = config.replace("approval_timeout_ms = 100\n", "approval_timeout_ms = 100\n");
-    let channels = channel::configured(&Config::parse(&longer, &project.root).unwrap()).unwrap();
+    let channels = channel::configured(&Config::parse(&config, &project.root).unwrap()).unwrap();
     assert_eq!(channels.len(), 2);
     let started = Instant::now();
-    let session = open_with(&project, &longer, &tool, channels).await;
+    let session = open_with(&project, &config, &tool, channels).await;
     let took = started.elapsed();
     assert!(took < Duration::from_secs(4), "20 open requests: {took:?}");
     let folder = DropDirectory::path_below(&project.root).join(session.id().as_str());
