@@ -5,8 +5,8 @@ use std::time::{Duration, Instant};
 
 use futures_util::future::join_all;
 use lodestar_core::id::RequestId;
-use lodestar_core::statement::ApprovalDecision;
-use lodestar_guard::channel::drop::DropDirectory;
+use lodestar_core::statement::{ApprovalDecision, Envelope, Nonce};
+use lodestar_guard::channel::drop::Pile;
 use lodestar_guard::channel::http::{HttpChannel, Told, ToldNotice};
 use lodestar_guard::channel::{self, Channel};
 use lodestar_guard::{Config, Holds, Reply, Session};
@@ -15,7 +15,7 @@ use tokio::task::JoinHandle;
 
 use crate::governed::{CountingTool, Project, count};
 use crate::hub::{Hub, Rude, answer, identity, until};
-use crate::people::{GRANT, config, said, send, times_out};
+use crate::people::{GRANT, config, random, said, send, times_out};
 
 /// A variable that is set in every test: what it says is the token.
 const TOKEN_ENV: &str = "CARGO_PKG_NAME";
@@ -485,13 +485,25 @@ async fn a_server_that_hangs_holds_up_neither_the_drop_directory_nor_an_opening(
     let session = open_with(&project, &config, &tool, channels).await;
     let took = started.elapsed();
     assert!(took < Duration::from_secs(4), "20 open requests: {took:?}");
-    let folder = DropDirectory::path_below(&project.root).join(session.id().as_str());
-    let asked = std::fs::read_dir(&folder).unwrap().flatten();
-    let asked = asked.filter(|file| {
-        let name = file.file_name();
-        name.to_string_lossy().ends_with(".request.json")
-    });
-    assert_eq!(asked.count(), 20);
+    let pile = Pile::below(&project.root).unwrap();
+    assert_eq!(pile.requests().count(), 20);
+    let shown = pile.requests().next().unwrap();
+    let request = &shown.announcement().request;
+    let grant = Envelope::from_json(&said(request, 1, GRANT)).unwrap();
+    let started = Instant::now();
+    pile.answer(shown, &grant, Nonce::from_bytes(random()))
+        .unwrap();
+    let arguments = Value::Object(request.card.action.arguments.clone());
+    let call = async || session.call("box.send", arguments.clone()).await.unwrap();
+    while !call().await.ran() {
+        assert!(
+            started.elapsed() < Duration::from_secs(5),
+            "it is not heard"
+        );
+    }
+    let took = started.elapsed();
+    println!("a grant in the drop directory while the server hangs: {took:?}");
+    assert!(took < Duration::from_secs(2), "{took:?}");
     session.close("done").await.unwrap();
 }
 
@@ -559,6 +571,17 @@ async fn what_is_more_sensitive_than_the_ceiling_leaves_by_digest_only() {
         assert_eq!(notice.what, what, "{case}");
         session.close("done").await.unwrap();
     }
+}
+
+#[tokio::test]
+async fn nothing_is_sent_to_where_clouds_keep_their_secrets() {
+    let project = Project::new();
+    let tool = CountingTool::new("box.send");
+    let config = config(30, &table("https://169.254.169.254", INTERNAL));
+    let session = open(&project, &config, &tool).await;
+    times_out(&session, send()).await;
+    problem(&session, "leads to 169.254.169.254, which is link-local").await;
+    session.close("done").await.unwrap();
 }
 
 #[test]
