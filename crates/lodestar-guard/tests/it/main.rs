@@ -14,6 +14,8 @@ mod forgery;
 mod governed;
 mod holds;
 mod imitation;
+mod http_channel;
+mod hub;
 mod people;
 mod races;
 mod rebuild;
