@@ -9,6 +9,7 @@ mod checks;
 mod confirmations;
 mod hostile;
 mod laws;
+mod model;
 mod requirements;
 mod schema;
 mod signing;
