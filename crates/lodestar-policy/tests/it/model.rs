@@ -8,13 +8,14 @@ mod law;
 mod machine;
 mod scenarios;
 mod state;
+mod trace;
 
 use std::time::Instant;
 
 use explore::{Counterexample, explore};
 use law::Law;
 use machine::{Machine, Scenario, Wrong};
-use scenarios::{AGAIN, APART, CONFIRMED, LARGE, MOVING, PAIR, QUICK, SIMPLE, STRAY};
+use scenarios::{AGAIN, APART, CONFIRMED, LARGE, MOVING, PAIR, QUICK, SIMPLE, STRAY, WALKS};
 
 fn told(counterexample: &Counterexample) -> String {
     let Counterexample { law, steps, state } = counterexample;
@@ -99,4 +100,22 @@ fn each_wrong_rule_is_found_out_by_the_law_that_it_breaks() {
     for law in Law::ALL {
         assert!(WRONG.iter().any(|(_, _, broken)| *broken == law), "{law:?}");
     }
+}
+
+#[test]
+fn matrix_random_ways_are_the_same_in_the_model_and_in_the_code() {
+    let full = std::env::var("LODESTAR_MATRIX").is_ok_and(|value| value == "full");
+    let traces = if full { 100_000 } else { 2_500 };
+    let mut all = 0;
+    for (number, scenario) in WALKS.into_iter().enumerate() {
+        let gone = trace::go(scenario, traces, number as u64);
+        println!("{}: {gone:?}", scenario.name);
+        assert!(gone.executions > 0 && gone.granted > 0, "{gone:?}");
+        assert!(
+            gone.denied > 0 && gone.moved > 0 && gone.revoked > 0,
+            "{gone:?}"
+        );
+        all += gone.traces;
+    }
+    println!("{all} traces");
 }

@@ -127,7 +127,12 @@ impl Machine {
         let in_time = state.clock < asked.expires;
         let is_taken = self.is_taken(state, call.process, r);
         state.calls[c].at = match self.desk(state, call.process).heard[r].standing {
-            Standing::Granted if is_taken && !self.is_wrong(Wrong::TwoPermitsOfOneGrant) => call.at,
+            Standing::Granted if is_taken && !self.is_wrong(Wrong::TwoPermitsOfOneGrant) => {
+                match in_time {
+                    true => call.at,
+                    false => At::Idle,
+                }
+            }
             Standing::Granted if in_time || self.is_wrong(Wrong::ExpiryIsNotLookedAt) => {
                 if !in_time {
                     state.broken |= Law::OnlyInTime.bit();

@@ -157,3 +157,41 @@ pub(crate) const LARGE: [Scenario; 7] = [
         ..CONFIRMED
     },
 ];
+
+/// What random ways go through: everything but stops, and far more of it than can be gone everywhere.
+pub(crate) const WALKS: [Scenario; 4] = {
+    let one = Scenario {
+        name: "ways with one act",
+        calls: [6, 6],
+        words: &[Word::Grant, Word::Stray, Word::Deny],
+        post: Post::Slow,
+        budget: Budget {
+            stops: 0,
+            words: 8,
+            moves: 4,
+            other: 0,
+        },
+        ..PAIR
+    };
+    let two = Scenario {
+        name: "ways with two acts and a confirmation",
+        acts: [0, 1],
+        confirms: true,
+        ..one
+    };
+    [
+        one,
+        two,
+        Scenario {
+            name: "ways with one act and a quorum",
+            quorum: 2,
+            ..one
+        },
+        Scenario {
+            name: "ways with one act, a quorum and a confirmation",
+            quorum: 2,
+            confirms: true,
+            ..one
+        },
+    ]
+};
