@@ -9,6 +9,7 @@ mod append;
 mod barrier;
 mod firewall;
 mod gate;
+mod holds;
 mod session;
 mod verify;
 
@@ -18,7 +19,7 @@ use std::time::{Duration, Instant};
 const HELP: &str = "\
 Measures Lodestar against fair limits, as ratios taken in one run.
 
-usage: lodestar-bench [all | verify | append | barrier | firewall | gate]
+usage: lodestar-bench [all | verify | append | barrier | firewall | gate | holds]
                       [--events N] [--beliefs N] [--calls N] [--json]
 
   verify    `lodestar log verify` of a large session ÷ `openssl dgst -sha256` of the same file
@@ -28,6 +29,7 @@ usage: lodestar-bench [all | verify | append | barrier | firewall | gate]
             retrieval ÷ the bare SQL behind it, and over a large store ÷ over a small one
   gate      a recorded decision ÷ one bare answer of Cedar over all policies; an L0 call up to its
             clearance ÷ a bare answer and an append; the last calls of a session ÷ the first
+  holds     what a thousand calls that wait for people cost, and how soon an answer is heard
 
   --events N   size of the large session (default 1000000)
   --beliefs N  size of the large belief store (default 1000000)
@@ -132,7 +134,7 @@ fn main() -> ExitCode {
                 print!("{HELP}");
                 return ExitCode::SUCCESS;
             }
-            "all" | "verify" | "append" | "barrier" | "firewall" | "gate" => which = arg,
+            "all" | "verify" | "append" | "barrier" | "firewall" | "gate" | "holds" => which = arg,
             other => return usage(&format!("`{other}` is not known here")),
         }
     }
@@ -163,6 +165,9 @@ fn main() -> ExitCode {
         report(gate::decision());
         report(gate::clearance());
         report(gate::calls(calls));
+    }
+    if wanted("holds") {
+        report(holds::measure());
     }
     match all_hold {
         true => ExitCode::SUCCESS,

@@ -18,6 +18,7 @@ use lodestar_log::{
     Ledger, LedgerState, LogWriter, OpenError, ProjectLog, SessionDir, SessionFacts, WriterOptions,
 };
 use lodestar_policy::{Closed, Closing};
+use serde::Serialize;
 use serde_json::json;
 
 use crate::error::GuardError;
@@ -37,7 +38,7 @@ pub(crate) struct TakenUp {
 }
 
 /// A session whose requests nobody can answer any more, because it cannot be taken up again.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Abandoned {
     /// Which.
     pub session: SessionId,

@@ -9,6 +9,7 @@ use lodestar_core::name::SessionId;
 use thiserror::Error;
 
 use crate::error::GuardError;
+use crate::recover::Abandoned;
 use crate::session::{Counts, OpenError, Session, Setup};
 
 /// What a loop gave back, and what became of its session.
@@ -20,6 +21,8 @@ pub struct Wrapped<T> {
     pub session: SessionId,
     /// What became of its calls.
     pub counts: Counts,
+    /// Earlier sessions whose open requests were closed, because they could not be taken up again.
+    pub abandoned: Vec<Abandoned>,
 }
 
 /// Why there is no result.
@@ -71,6 +74,7 @@ where
             value,
             session: session.id().clone(),
             counts,
+            abandoned: session.abandoned().to_vec(),
         }),
         (Ok(_), Err(unclosed)) => Err(WrapError::Close(unclosed)),
         (Err(problem), Ok(_)) => Err(WrapError::Loop(problem)),

@@ -124,7 +124,8 @@ fn report_only_says_so_and_spends_nothing() {
         run.err
     );
     let config = config(&world);
-    let found = dropped(&drop_folder(&config), asked(&world).card.action.fingerprint).expect("readable");
+    let found =
+        dropped(&drop_folder(&config), asked(&world).card.action.fingerprint).expect("readable");
     for _ in 0..2 {
         let settled = settled(&world, &found[0].1, &config.confirmations);
         assert!(matches!(settled, Settled::WouldMatch(_)), "{settled:?}");

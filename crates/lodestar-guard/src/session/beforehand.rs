@@ -6,9 +6,7 @@ use std::sync::{Mutex, PoisonError};
 
 use lodestar_core::event::EventType;
 use lodestar_core::statement::confirmation::{ConsumeLedger, MemoryLedger};
-use lodestar_policy::confirmation::{
-    Confirmations, HeldAct, Recorded, Settled, Unmatched, settle,
-};
+use lodestar_policy::confirmation::{Confirmations, HeldAct, Recorded, Settled, Unmatched, settle};
 use lodestar_policy::{ApprovalRequest, Heard};
 use serde::Serialize;
 

@@ -65,7 +65,12 @@ fn word(request: &ApprovalRequest, seed: u8, decision: ConfirmationDecision) -> 
 /// An operator of this number says something of the act that a request asks for.
 fn says(project: &Project, request: &ApprovalRequest, seed: u8, decision: ConfirmationDecision) {
     let word = word(request, seed, decision).details().to_json();
-    put(project, request, ConfirmationId::from_bytes(random()), &word);
+    put(
+        project,
+        request,
+        ConfirmationId::from_bytes(random()),
+        &word,
+    );
 }
 
 const YES: ConfirmationDecision = ConfirmationDecision::Confirm;
@@ -217,9 +222,8 @@ async fn what_only_looks_like_a_confirmation_is_recorded_and_a_genuine_one_still
     let held = held(&confirming(30, "enforce", "")).await;
     let genuine = word(&held.request, 1, YES).details().to_json();
     let text = String::from_utf8(genuine.clone()).unwrap();
-    let named = format!(
-        r#"{{"name":"operator-confirmation-evidence","display":false,"details":{text}}}"#
-    );
+    let named =
+        format!(r#"{{"name":"operator-confirmation-evidence","display":false,"details":{text}}}"#);
     let other = word(&held.request, 7, YES).details().to_json();
     let mut flipped = genuine.clone();
     let middle = flipped.len() / 2;

@@ -58,6 +58,7 @@ pub(crate) fn run(args: &KeygenArgs, app: &mut App) -> Result<Exit, Failure> {
         app.out.json(&json!({
             "name": name.as_str(),
             "public": public.to_string(),
+            "public_key": key.public().to_string(),
             "key_id": key.public().key_id().as_str(),
             "key_file": file.to_string_lossy(),
             "pinned": pin.to_string_lossy(),
@@ -75,6 +76,15 @@ pub(crate) fn run(args: &KeygenArgs, app: &mut App) -> Result<Exit, Failure> {
     writeln!(app.out, "  private  {}  (mode 0600)", inert::path(&file))?;
     writeln!(app.out, "  pinned   {}", inert::path(&pin))?;
     writeln!(app.out, "  public   {public}")?;
+    writeln!(app.out, "  to let them approve, in lodestar.toml:")?;
+    let entry = [
+        "[[approvals.authorized_keys]]".to_owned(),
+        format!("actor_id = \"{}\"", name.as_str()),
+        format!("public_key = \"{}\"", key.public()),
+    ];
+    for line in entry {
+        writeln!(app.out, "    {line}")?;
+    }
     if passphrase.is_none() {
         let warning = "without a passphrase: whoever can read the file can sign as this operator";
         writeln!(app.out, "  {}", paint.warn(warning))?;

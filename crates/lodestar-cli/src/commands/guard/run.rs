@@ -36,7 +36,9 @@ A script is TOML, or JSON with one step on each line (.jsonl):
   [[step]]
   observe = { source = \"mail\", text = \"content from elsewhere\" }
 
-Held calls are left open: nobody is asked. A step that ends otherwise than expected exits with 1.
+Held calls wait for people, who answer with `lodestar approve`, for `approval_timeout_ms`; then, or at
+once where that is 0, they end, and their requests stay open. A step that ends otherwise than
+expected exits with 1.
 
 Examples:
   lodestar guard run --config lodestar.toml --script rehearsal.toml
@@ -91,6 +93,7 @@ pub(crate) fn run(args: &RunArgs, app: &mut App) -> Result<Exit, Failure> {
             "met": run.met(),
             "missed": run.missed(),
             "counts": wrapped.counts,
+            "abandoned": wrapped.abandoned,
             "steps": run.steps.iter().map(step_json).collect::<Vec<_>>(),
         }))?;
     } else {
@@ -229,15 +232,25 @@ fn print_end(wrapped: &Wrapped<ScriptRun>, root: &Path, out: &mut Out) -> Result
         );
         writeln!(out, "{}", paint.bad(line))?;
     }
+    for abandoned in &wrapped.abandoned {
+        let line = format!(
+            "! session {} was opened under another configuration and is not taken up again: {} closed",
+            abandoned.session,
+            words::count(abandoned.requests as u64, "open request"),
+        );
+        writeln!(out, "{}", paint.warn(line))?;
+    }
     let at = match place::here().is_ok_and(|here| here.starts_with(root)) {
         true => String::new(),
         false => format!(" --root {}", inert::path(root)),
     };
     let session = &wrapped.session;
-    for command in [
+    let waits = (counts.held > 0).then(|| format!("lodestar approve list{at}"));
+    let look = [
         format!("lodestar log show {session}{at}"),
         format!("lodestar replay {session}{at}"),
-    ] {
+    ];
+    for command in waits.into_iter().chain(look) {
         writeln!(out, "  {}", paint.dim(command))?;
     }
     let step = wrapped.value.steps.iter().find_map(StepRun::action);
