@@ -10,6 +10,7 @@ mod calls;
 mod crash;
 mod governed;
 mod holds;
+mod opening;
 mod rebuild;
 mod replay;
 mod script;
