@@ -4,7 +4,7 @@ use lodestar_core::merkle::Frontier;
 use lodestar_core::note::Checkpoint;
 use lodestar_guard::Holds;
 
-use crate::governed::{GRADES, Project, log_key, three};
+use crate::governed::{GRADES, Project, count, log_key, three};
 
 fn named(name: &str) -> String {
     format!("session_id = \"{name}\"\n{GRADES}")
@@ -48,6 +48,25 @@ async fn a_session_of_which_nobody_was_told_is_not_in_the_way() {
         let again = project.open(&named("begun"), &three()).await;
         again.close("done").await.unwrap();
         project.assert_sound(again.id());
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 4)]
+async fn many_that_start_at_once_after_a_crash_all_open() {
+    for _ in 0..5 {
+        let project = Project::new();
+        let crashed = project.open(&named("crashed"), &three()).await;
+        drop(crashed);
+        let starting = (0..6).map(|at| {
+            let setup = project.setup(&named(&format!("s-{at}")), &three());
+            tokio::spawn(setup.holds(Holds::Leave).open())
+        });
+        let starting: Vec<_> = starting.collect();
+        for one in starting {
+            one.await.unwrap().unwrap().close("done").await.unwrap();
+        }
+        let closed = project.events(&"crashed".parse().unwrap());
+        assert_eq!(count(&closed, "session.closed"), 1);
     }
 }
 
