@@ -11,6 +11,7 @@ mod forgery;
 mod forging;
 mod hostile;
 mod laws;
+mod model;
 mod requirements;
 mod schema;
 mod signing;
