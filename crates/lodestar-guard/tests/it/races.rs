@@ -19,6 +19,9 @@ fn rounds(sample: u32) -> u32 {
 const FOLDER: &str = "LODESTAR_TEST_FOLDER";
 const NAME: &str = "LODESTAR_TEST_RACER";
 
+/// How an answer begins.
+const MARK: &str = "> ";
+
 struct Racer {
     child: Child,
     told: ChildStdin,
@@ -40,7 +43,7 @@ impl Racer {
         let told = child.stdin.take().unwrap();
         let says = BufReader::new(child.stdout.take().unwrap());
         let mut racer = Self { child, told, says };
-        while racer.answer() != "ready" {}
+        assert_eq!(racer.answer(), "ready");
         racer
     }
 
@@ -48,10 +51,15 @@ impl Racer {
         self.told.write_all(format!("{what}\n").as_bytes()).unwrap();
     }
 
+    /// What it says next; what the test runner says in between is passed over.
     fn answer(&mut self) -> String {
-        let mut line = String::new();
-        assert_ne!(self.says.read_line(&mut line).unwrap(), 0, "it went away");
-        line.trim().to_owned()
+        loop {
+            let mut line = String::new();
+            assert_ne!(self.says.read_line(&mut line).unwrap(), 0, "it went away");
+            if let Some(answer) = line.strip_prefix(MARK) {
+                return answer.trim().to_owned();
+            }
+        }
     }
 
     fn end(mut self) {
@@ -71,7 +79,11 @@ fn both(round: u32, racers: &mut [Racer; 2], what: &str) -> [String; 2] {
 
 /// The side of the racer: what it is told, until nobody tells it anything more.
 fn told() -> impl Iterator<Item = String> {
-    // What the test runner has written stands on the line before.
-    println!("\nready");
+    say("ready");
     std::io::stdin().lines().map(|line| line.unwrap())
+}
+
+/// And what it answers, on a line of its own.
+fn say(what: &str) {
+    println!("\n{MARK}{what}");
 }

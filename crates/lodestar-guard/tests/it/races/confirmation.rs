@@ -13,7 +13,7 @@ use lodestar_log::{LogRoot, Reader};
 use lodestar_policy::ApprovalRequest;
 use serde_json::{Value, json};
 
-use super::{FOLDER, NAME, Racer, both, rounds, told};
+use super::{FOLDER, NAME, Racer, both, rounds, say, told};
 use crate::beforehand::{YES, confirming, word};
 use crate::governed::{CountingTool, log_key};
 use crate::people::{Pigeon, random};
@@ -67,9 +67,9 @@ async fn racer() {
         match (order, ran) {
             ("ask", false) => {
                 let request = pigeon.requests().pop().unwrap();
-                println!("{}", serde_json::to_string(&request).unwrap());
+                say(&serde_json::to_string(&request).unwrap());
             }
-            ("go", ran) => println!("{}", if ran { "ran" } else { "held" }),
+            ("go", ran) => say(if ran { "ran" } else { "held" }),
             _ => panic!("{line}: it ran unasked"),
         }
     }

@@ -8,7 +8,7 @@ use lodestar_guard::channel::Channel;
 use lodestar_guard::{Holds, OpenError, Session, Setup};
 use lodestar_log::OpenError as LogOpenError;
 
-use super::{FOLDER, Racer, both, rounds, told};
+use super::{FOLDER, Racer, both, rounds, say, told};
 use crate::governed::{CountingTool, Project, count};
 use crate::people::{GRANT, Pigeon, config, send, times_out};
 use crate::steps::tracing;
@@ -74,14 +74,14 @@ async fn racer() {
             Err(OpenError::Guard(lodestar_guard::GuardError::Open(
                 LogOpenError::Busy { .. } | LogOpenError::Exists { .. },
             ))) => {
-                println!("refused");
+                say("refused");
                 continue;
             }
             Err(problem) => panic!("{problem}"),
         };
         let ran = session.call("box.send", send()).await.unwrap().ran();
         session.close("done").await.unwrap();
-        println!("{}", if ran { "ran" } else { "held" });
+        say(if ran { "ran" } else { "held" });
     }
 }
 
