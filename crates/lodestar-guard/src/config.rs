@@ -176,6 +176,8 @@ impl Config {
             return Err(ConfigError::TwoPolicies);
         }
         self.scope()?;
+        // Where it lies now: a link to it that is turned elsewhere later changes nothing.
+        let root = root.canonicalize().unwrap_or(root);
         self.tools.start_from(&root);
         if let Some(certificates) = self.http_certificates() {
             *certificates = root.join(&*certificates);

@@ -11,6 +11,7 @@ use lodestar_core::id::RequestId;
 use lodestar_core::statement::Envelope;
 use lodestar_core::time::Timestamp;
 use lodestar_kernel::record::Rejection;
+use lodestar_kernel::step::Step;
 use lodestar_kernel::{HeldWorld, Limits, Proposed};
 use lodestar_log::{AppendError, Barrier};
 use lodestar_policy::{
@@ -125,6 +126,7 @@ impl Session {
             self.consider_confirmations(&request).await?;
             let why = match self.wait_for(&request, held, until, limits).await? {
                 Answered::Yes(permit) => {
+                    self.inner.kernel.steps().made(Step::Permitted);
                     let _ring = RingAtEnd(self, id);
                     return self.go(proposed, permit, Some(&world), limits).await;
                 }
@@ -177,6 +179,7 @@ impl Session {
         // Nobody is asked about a request that a crash could take back.
         let recorded = receipt.reached(Barrier::Disk).await;
         recorded.map_err(AppendError::from)?;
+        self.inner.kernel.steps().made(Step::Asked);
         self.announce(request.id).await;
         Ok((proposed, request, world))
     }
@@ -252,6 +255,7 @@ impl Session {
         let heard = office
             .desk
             .hear(request, sent, &inner.approvers, now, self.book())?;
+        inner.kernel.steps().made(Step::Heard);
         office.ring(request);
         Ok(heard)
     }

@@ -6,6 +6,8 @@ use std::time::Duration;
 use lodestar_core::id::RequestId;
 use lodestar_core::ladder::Rung;
 use lodestar_kernel::record::Proposal;
+use lodestar_kernel::step::Step;
+use lodestar_log::{AppendError, Barrier};
 use lodestar_policy::{Closing, Heard};
 
 use super::{Inner, Session};
@@ -37,6 +39,7 @@ impl Session {
         for channel in channels {
             self.note(channel.announce(&announcement).await);
         }
+        self.inner.kernel.steps().made(Step::Announced);
     }
 
     /// Tells people of every request that is open: of a session that goes on.
@@ -118,6 +121,11 @@ impl Session {
     ) -> Result<(), GuardError> {
         let request = delivered.request;
         let heard = self.hear(request, &delivered.bytes)?;
+        if !matches!(heard, Heard::Refused(_)) {
+            // The channel forgets it now, and then only the log remembers.
+            let settled = self.inner.log.settled(Barrier::Disk).await;
+            settled.map_err(AppendError::from)?;
+        }
         self.note(channel.recorded(delivered).await);
         match heard {
             Heard::Counted { .. } => self.announce(request).await,

@@ -205,10 +205,10 @@ impl Desk {
         now: Timestamp,
     ) -> Result<Permit, (Box<Held>, NotSpendable)> {
         self.settle();
-        if self.taken.contains_key(&id) {
-            return Err((Box::new(held), NotSpendable::Taken));
-        }
         match self.requests.spendable(id, held.fingerprint(), now) {
+            Ok(_) if self.taken.contains_key(&id) => {
+                Err((Box::new(held), NotSpendable::Taken))
+            }
             Ok(grants) => {
                 let spending = Arc::new(Spending::default());
                 self.taken.insert(id, Arc::clone(&spending));

@@ -7,8 +7,11 @@
 mod arbiters;
 mod checks;
 mod confirmations;
+mod forgery;
+mod forging;
 mod hostile;
 mod laws;
+mod model;
 mod requirements;
 mod schema;
 mod signing;
