@@ -18,7 +18,7 @@ const ATTACK: &str = r#"
 export LODESTAR_CONFIG_DIR='@CONFIG' HOME='@HOME'
 request=$(ls .lodestar/approvals/s-1/*.request.json)
 id=$(basename "$request" .request.json)
-four=$(sed 's/.*"fingerprint":"[^"]*\(....\)".*/\1/' "$request")
+four=$(sed 's/.*"fingerprint":"[0-9a-f]*\([0-9a-f]\{4\}\)".*/\1/' "$request")
 cat "$LODESTAR_CONFIG_DIR/keys/alice.key" > stolen.key && echo "read the key 0"
 (: < /dev/tty) 2>/dev/null; echo "a terminal of the session $?"
 printf '%s\r\n' "$four" guess alice '' > guesses
@@ -26,7 +26,8 @@ printf guess > guess; chmod 600 guess
 at_terminal() {
     name=$1; shift
     '@PYTHON' '@DRIVER' "$1" >terminal.out 2>&1
-    if grep -q '"code": 0' terminal.out; then echo "$name 0"; else echo "$name 1"; fi
+    code=$(sed -n 's/.*"code": \([0-9]*\).*/\1/p' terminal.out)
+    echo "$name ${code:-99}"
 }
 try() {
     '@BIN' "$@" < guesses > /dev/null 2>&1; echo "piped: $1 $2 $?"
@@ -173,6 +174,8 @@ fn a_program_that_the_agent_runs_cannot_approve_deny_or_confirm() {
         // Reading the file and making a key of one's own work, and are worth nothing.
         let works = ["read the key", "own key", "own grant"].contains(&what.as_str());
         assert_eq!(*code == 0, works, "{what}: {code}\n{tries:?}");
+        // Typed at a terminal, it came as far as the passphrase.
+        assert!(*code == 4 || !what.starts_with("typed"), "{what}: {code}");
     }
     assert_eq!(tries.len(), 2 + 4 * 5 + 9 + 2, "{tries:?}");
     assert!(!world.path("work/out.md").exists());
