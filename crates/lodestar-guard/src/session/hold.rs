@@ -12,7 +12,7 @@ use lodestar_core::statement::Envelope;
 use lodestar_core::time::Timestamp;
 use lodestar_kernel::record::Rejection;
 use lodestar_kernel::{HeldWorld, Limits, Proposed};
-use lodestar_log::{AppendError, Barrier};
+use lodestar_log::{AppendError, Barrier, Receipt};
 use lodestar_policy::{
     ApprovalRequest, Book, Card, Closing, Desk, Heard, Held, NotSpendable, Permit, explain,
 };
@@ -245,7 +245,11 @@ impl Session {
     }
 
     /// Hears what somebody sent in answer to a request; whoever waits for it looks again.
-    pub(super) fn hear(&self, request: RequestId, sent: &[u8]) -> Result<Heard, GuardError> {
+    pub(super) fn hear(
+        &self,
+        request: RequestId,
+        sent: &[u8],
+    ) -> Result<(Heard, Receipt), GuardError> {
         let inner = &self.inner;
         let mut office = self.office();
         let now = self.now();

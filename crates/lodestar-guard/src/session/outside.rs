@@ -6,6 +6,7 @@ use std::time::Duration;
 use lodestar_core::id::RequestId;
 use lodestar_core::ladder::Rung;
 use lodestar_kernel::record::Proposal;
+use lodestar_log::{AppendError, Barrier};
 use lodestar_policy::{Closing, Heard};
 
 use super::{Inner, Session};
@@ -117,7 +118,10 @@ impl Session {
         delivered: &Delivered,
     ) -> Result<(), GuardError> {
         let request = delivered.request;
-        let heard = self.hear(request, &delivered.bytes)?;
+        let (heard, receipt) = self.hear(request, &delivered.bytes)?;
+        // The channel has the only other copy: it is let go once no crash can take ours back.
+        let recorded = receipt.reached(Barrier::Disk).await;
+        recorded.map_err(AppendError::from)?;
         self.note(channel.recorded(delivered).await);
         match heard {
             Heard::Counted { .. } => self.announce(request).await,

@@ -12,6 +12,7 @@ mod crash;
 mod drop;
 mod governed;
 mod holds;
+mod model;
 mod people;
 mod rebuild;
 mod replay;

@@ -2,11 +2,15 @@
 //! call of exactly this act, whenever that is made again in time.
 
 use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
+use lodestar_core::id::RequestId;
 use lodestar_core::statement::ApprovalDecision;
-use lodestar_guard::channel::Closing;
+use lodestar_guard::Holds;
+use lodestar_guard::channel::{Announcement, Channel, Closing, Delivered, Doing, Notice};
 use lodestar_kernel::record::Rejection;
+use lodestar_log::ProjectLog;
 use serde_json::json;
 
 use crate::governed::{CountingTool, Project, count};
@@ -263,4 +267,78 @@ async fn people_are_told_of_what_ran_without_them() {
     session.close("done").await.unwrap();
     let notices = pigeon.notices.lock().unwrap();
     assert_eq!(notices[0].what, "box.write a.md");
+}
+
+/// A channel that looks, when it is told to let go of a word, whether the log has it on disk.
+struct Doubting {
+    pigeon: Arc<Pigeon>,
+    project: ProjectLog,
+    /// Words that it was told to let go of too early.
+    early: AtomicUsize,
+}
+
+impl Doubting {
+    fn words_on_disk(&self) -> usize {
+        let sessions = self.project.sessions_on_disk().unwrap();
+        let texts = sessions.iter().map(|session| {
+            let path = self.project.session(session).events_path();
+            std::fs::read_to_string(path).unwrap()
+        });
+        let count = |text: String| {
+            let lines = text.lines();
+            lines
+                .filter(|line| line.contains("\"approval.refused@1\""))
+                .count()
+        };
+        texts.map(count).sum()
+    }
+}
+
+impl Channel for Doubting {
+    fn announce<'a>(&'a self, announcement: &'a Announcement) -> Doing<'a, ()> {
+        self.pigeon.announce(announcement)
+    }
+
+    fn withdraw<'a>(&'a self, request: RequestId, closing: Closing) -> Doing<'a, ()> {
+        self.pigeon.withdraw(request, closing)
+    }
+
+    fn notify<'a>(&'a self, notice: &'a Notice) -> Doing<'a, ()> {
+        self.pigeon.notify(notice)
+    }
+
+    fn next(&self) -> Doing<'_, Delivered> {
+        self.pigeon.next()
+    }
+
+    fn recorded<'a>(&'a self, delivered: &'a Delivered) -> Doing<'a, ()> {
+        let let_go = self.pigeon.recorded.lock().unwrap().len();
+        if self.words_on_disk() <= let_go {
+            self.early.fetch_add(1, Ordering::SeqCst);
+        }
+        self.pigeon.recorded(delivered)
+    }
+}
+
+#[tokio::test]
+async fn a_channel_lets_go_of_a_word_only_when_the_log_has_it_on_disk() {
+    let project = Project::new();
+    let (tool, pigeon) = (CountingTool::new("box.send"), Arc::new(Pigeon::default()));
+    let channel = Arc::new(Doubting {
+        pigeon: Arc::clone(&pigeon),
+        project: project.log(),
+        early: AtomicUsize::new(0),
+    });
+    let others = ["box.read", "box.write"].map(CountingTool::new);
+    let setup = project.setup(&config(30, ""), &others).tool(tool);
+    let told: Arc<dyn Channel> = channel.clone();
+    let session = setup.holds(Holds::Tell(vec![told])).open().await.unwrap();
+    times_out(&session, send()).await;
+    let request = pigeon.requests().pop().unwrap();
+    for number in 1..=50 {
+        pigeon.bring(request.id, format!("word {number}").into_bytes());
+        pigeon.heard(number).await;
+    }
+    assert_eq!(channel.early.load(Ordering::SeqCst), 0);
+    session.close("done").await.unwrap();
 }

@@ -138,7 +138,8 @@ impl Desk {
         Ok(receipt)
     }
 
-    /// Hears what somebody sent in answer to a request, and records what came of it.
+    /// Hears what somebody sent in answer to a request, and records what came of it. Whoever brought it
+    /// keeps it until the receipt says that the record is safe.
     pub fn hear(
         &mut self,
         id: RequestId,
@@ -146,7 +147,7 @@ impl Desk {
         approvers: &Approvers,
         now: Timestamp,
         book: Book<'_>,
-    ) -> Result<Heard, AppendError> {
+    ) -> Result<(Heard, Receipt), AppendError> {
         self.settle();
         let parents: Vec<u64> = self.recorded.get(&id).copied().into_iter().collect();
         // While somebody is heard, what is on its way is not cleared: the log says which came first.
@@ -174,8 +175,8 @@ impl Desk {
         if let (Some(spent), Heard::Denied(_)) = (&mut spent, &heard) {
             **spent = Spent::Revoked;
         }
-        book.log.append(kind, book.actor, &parents, &record)?;
-        Ok(heard)
+        let receipt = book.log.append(kind, book.actor, &parents, &record)?;
+        Ok((heard, receipt))
     }
 
     /// Counts a confirmation that was spent on the act that a request asks for, and records it.
@@ -206,9 +207,7 @@ impl Desk {
     ) -> Result<Permit, (Box<Held>, NotSpendable)> {
         self.settle();
         match self.requests.spendable(id, held.fingerprint(), now) {
-            Ok(_) if self.taken.contains_key(&id) => {
-                Err((Box::new(held), NotSpendable::Taken))
-            }
+            Ok(_) if self.taken.contains_key(&id) => Err((Box::new(held), NotSpendable::Taken)),
             Ok(grants) => {
                 let spending = Arc::new(Spending::default());
                 self.taken.insert(id, Arc::clone(&spending));
@@ -230,7 +229,8 @@ impl Desk {
         });
     }
 
-    /// Ends a request, and records it where no other event says it.
+    /// Ends a request, and records it where no other event says it. Permits on their way are worth
+    /// nothing then; one that was spent just now has ended it already.
     pub fn close(
         &mut self,
         id: RequestId,
@@ -238,8 +238,14 @@ impl Desk {
         book: Book<'_>,
     ) -> Result<(), AppendError> {
         self.settle();
-        self.taken.remove(&id);
         if matches!(self.requests.standing(id), None | Some(Standing::Over(_))) {
+            return Ok(());
+        }
+        // Another call may have taken the grants since whoever closes it gave them up.
+        let spending = self.taken.get(&id).map(Arc::clone);
+        let mut spent = spending.as_ref().map(|spending| spending.lock());
+        if spent.as_deref() == Some(&Spent::Yes) {
+            self.requests.close(id, Closing::Spent);
             return Ok(());
         }
         if let Some(kind) = Closed::kind(closing) {
@@ -249,6 +255,9 @@ impl Desk {
                 closing,
             };
             book.log.append(kind, book.actor, &parents, &closed)?;
+        }
+        if let Some(spent) = &mut spent {
+            **spent = Spent::Revoked;
         }
         self.requests.close(id, closing);
         Ok(())

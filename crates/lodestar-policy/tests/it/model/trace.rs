@@ -249,7 +249,7 @@ impl<'a> Real<'a> {
         let sent = signed.find(is_it).unwrap().3.clone();
         let (id, book) = (self.id(r), self.book());
         let heard = self.desk.hear(id, &sent, &self.stage.approvers, now, book);
-        let heard = heard.unwrap();
+        let (heard, _) = heard.unwrap();
         let said = after.words[r][approver][word as usize];
         let counted = matches!(
             said,
