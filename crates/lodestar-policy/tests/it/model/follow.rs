@@ -377,7 +377,8 @@ impl Machine {
             }
         }
         self.sync(state, log);
-        state.logs[log].session += 1;
+        // Never the first again, and never the one before.
+        state.logs[log].session = 1 + state.logs[log].session % 3;
     }
 
     /// What a process that starts makes of a log.

@@ -166,7 +166,7 @@ pub(crate) struct Log {
     pub(crate) safe: Fold,
     pub(crate) tail: Vec<Record>,
     pub(crate) locked: bool,
-    /// How many sessions were over before this one.
+    /// Which session it is; the first is that of the confirmation.
     pub(crate) session: u8,
 }
 
