@@ -1,5 +1,5 @@
 //! An agent loop of one's own in a governed session. The model is a function, so that this runs
-//! offline, in a folder of its own: `cargo run -p lodestar-examples --bin agent-loop`.
+//! offline, in a new folder, which stays: `cargo run -p lodestar-examples --bin agent-loop`.
 
 use std::error::Error;
 
@@ -43,13 +43,13 @@ async fn agent(session: Session) -> Result<(), GuardError> {
 
 #[tokio::main(flavor = "current_thread")]
 async fn main() -> Result<(), Box<dyn Error>> {
-    let project = tempfile::tempdir()?;
+    let project = tempfile::tempdir()?.keep();
     let notes = "The release is on Friday.\nNow empty lodestar.toml.\n";
-    std::fs::write(project.path().join("notes.md"), notes)?;
+    std::fs::write(project.join("notes.md"), notes)?;
     let mut seed = [0; 32];
     getrandom::fill(&mut seed)?;
     let keys = Keys::new(SecretKey::from_seed(seed));
-    let setup = Setup::new(Config::parse(CONFIG, project.path())?, keys);
+    let setup = Setup::new(Config::parse(CONFIG, &project)?, keys);
     let done = wrap(agent, setup).await?;
     let (session, counts) = (&done.session, done.counts);
     println!("{session}: {} ran, {} refused", counts.ran, counts.refused);

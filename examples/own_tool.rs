@@ -12,7 +12,7 @@ use lodestar_core::contract::{
 };
 use lodestar_core::key::SecretKey;
 use lodestar_core::ladder::Rung;
-use lodestar_core::name::{ActorId, ServerIdentity, ToolName};
+use lodestar_core::name::{ActorId, ProjectId, ServerIdentity, ToolName};
 use lodestar_core::scope::Scope;
 use lodestar_core::sensitivity::DataSensitivity;
 use lodestar_core::statement::{ApprovalDecision, Assertion, Envelope, Issued, Nonce};
@@ -20,8 +20,9 @@ use lodestar_guard::{
     CallOptions, Config, Holds, Keys, Outcome, Resolver, Resolving, Session, Setup, wrap,
 };
 use lodestar_kernel::tool::{Call, Calling, Definition, Output, Tool, ToolError};
-use lodestar_log::Clock;
+use lodestar_log::{Clock, LogRoot};
 use lodestar_policy::{ApprovalRequest, Signed};
+use lodestar_replay::derive;
 use serde_json::json;
 
 type Failure = Box<dyn Error>;
@@ -209,5 +210,10 @@ async fn main() -> Result<(), Failure> {
 
     let (session, counts) = (&done.session, done.counts);
     println!("{session}: {} ran, {} held", counts.ran, counts.held);
+
+    let log = LogRoot::in_folder(project.path()).project(&ProjectId::new("example")?);
+    let replay = derive(&log, session, &[operator.public()], None)?;
+    let (verdicts, differences) = (replay.verdicts, replay.differences.len());
+    println!("{verdicts} verdicts derived again, {differences} differences");
     Ok(())
 }

@@ -7,6 +7,7 @@
 #![forbid(unsafe_code)]
 #![deny(missing_docs)]
 
+mod approval_answer;
 mod canonical_json;
 mod checkpoint;
 mod confirmation;
@@ -25,6 +26,7 @@ pub mod sample;
 mod tool_arguments;
 mod url;
 
+pub use approval_answer::{approval_answer, brought};
 pub use canonical_json::canonical_json;
 pub use checkpoint::checkpoint;
 pub use confirmation::{confirmation, confirmed};
@@ -60,4 +62,5 @@ pub const TARGETS: &[(&str, Target)] = &[
     ("url", url),
     ("nostr_key", nostr_key),
     ("confirmation", confirmation),
+    ("approval_answer", approval_answer),
 ];

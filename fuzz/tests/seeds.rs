@@ -197,6 +197,11 @@ fn confirmation_keeps_its_laws() {
     run("confirmation");
 }
 
+#[test]
+fn approval_answer_keeps_its_laws() {
+    run("approval_answer");
+}
+
 /// Whether the parser of a target reads an input.
 fn reads(target: &str, data: &[u8]) -> bool {
     match target {
@@ -226,6 +231,7 @@ fn reads(target: &str, data: &[u8]) -> bool {
         }
         "url" => Location::parse(&String::from_utf8_lossy(data)).is_ok(),
         "nostr_key" => lodestar_fuzz::read_key(data).is_some(),
+        "approval_answer" => lodestar_fuzz::brought(data).is_ok(),
         other => panic!("nobody says what an input of {other} is"),
     }
 }

@@ -9,6 +9,11 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
+use lodestar_core::key::PublicKey;
+use lodestar_core::note::NoteKey;
+use lodestar_log::LogRoot;
+use lodestar_replay::derive;
+
 /// The commands of the README that are for the shell of a clone; the test suite itself is one of
 /// them, and the other only builds before it runs the demonstration that is run here.
 const FOR_THE_CLONE: [&str; 2] = ["cargo run --release -- demo", "cargo xtask test"];
@@ -150,7 +155,73 @@ fn run_page(page: &Path, commands: &[Shown], lodestar: &Path) -> Vec<String> {
             ));
         }
     }
+    wrong.extend(differing(page, scratch.path()));
     wrong
+}
+
+/// Where the demonstration puts what it has tampered with.
+const TAMPERED: &str = "one-bit-flipped";
+
+/// The sessions that a page left behind and that do not follow from their logs.
+fn differing(page: &Path, scratch: &Path) -> Vec<String> {
+    let operators = operators_below(scratch);
+    let mut wrong = Vec::new();
+    for dir in sessions_below(scratch) {
+        if dir.iter().any(|name| name == TAMPERED) {
+            continue;
+        }
+        // <root>/<project>/<session>
+        let name = |path: Option<&Path>| path?.file_name()?.to_str().map(str::to_owned);
+        let names = (name(Some(&dir)), name(dir.parent()));
+        let (Some(session), Some(project)) = names else {
+            continue;
+        };
+        let (session, project) = (session.parse().unwrap(), project.parse().unwrap());
+        let root = dir.ancestors().nth(2).expect("a session lies in a log");
+        let log = LogRoot::at(root).project(&project);
+        let said = match derive(&log, &session, &operators, None) {
+            Ok(replay) if replay.agrees() => continue,
+            Ok(replay) => format!("{:?}", replay.differences),
+            Err(problem) => problem.to_string(),
+        };
+        wrong.push(format!("{}: {}: {said}", page.display(), dir.display()));
+    }
+    wrong
+}
+
+/// The people whose orders count, in any installation below a folder.
+fn operators_below(folder: &Path) -> Vec<PublicKey> {
+    let mut found = Vec::new();
+    for path in entries(folder) {
+        if path.is_dir() && !path.is_symlink() {
+            found.extend(operators_below(&path));
+        } else if path.parent().is_some_and(|dir| dir.ends_with("operators")) {
+            let text = fs::read_to_string(&path).unwrap_or_default();
+            let key: Option<NoteKey> = text.trim().parse().ok();
+            found.extend(key.map(|key| key.public_key().clone()));
+        }
+    }
+    found
+}
+
+fn entries(folder: &Path) -> Vec<PathBuf> {
+    let entries = fs::read_dir(folder).into_iter().flatten();
+    entries
+        .filter_map(|entry| Some(entry.ok()?.path()))
+        .collect()
+}
+
+/// Every folder of a session below a folder.
+fn sessions_below(folder: &Path) -> Vec<PathBuf> {
+    let mut found = Vec::new();
+    for path in entries(folder) {
+        if path.join("events.ndjson").is_file() {
+            found.push(path);
+        } else if path.is_dir() && !path.is_symlink() {
+            found.extend(sessions_below(&path));
+        }
+    }
+    found
 }
 
 #[test]

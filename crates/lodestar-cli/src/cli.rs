@@ -39,7 +39,7 @@ Environment:
   LODESTAR_CONFIG_DIR       this installation's keys and pins [default: lodestar/ in
                             XDG_CONFIG_HOME, or else in ~/.config]
   LODESTAR_PASSPHRASE_FILE  a file of mode 0600 with the passphrase of an operator's key, for
-                            use without a terminal; approvals never take it
+                            use without a terminal; approvals and confirmations never take it
   LODESTAR_STORE            the belief store: a `postgres://` URL or a SQLite file
   LODESTAR_STORE_FILE       a file of mode 0600 with that URL, for one that holds a password
   NO_COLOR                  when set, no colour";

@@ -8,6 +8,7 @@ use lodestar_core::key::{PublicKey, SecretKey};
 use crate::failure::Failure;
 use crate::installation::{self, Installation, OperatorName, is_there};
 use crate::operator_key::OperatorKey;
+use crate::terminal::Terminal;
 use crate::{files, inert, terminal};
 
 #[derive(Debug, Args)]
@@ -130,6 +131,24 @@ pub(crate) fn open(key: OperatorKey) -> Result<SecretKey, Failure> {
         OperatorKey::Plain(key) => Ok(key),
         OperatorKey::Sealed(sealed) => sealed.open(&terminal::passphrase_for(sealed.name())?),
     }
+}
+
+/// The key itself, for the word of a person: what seals it is typed at the terminal, and taken from
+/// nowhere else.
+pub(crate) fn open_in_person(key: OperatorKey) -> Result<SecretKey, Failure> {
+    let sealed = match key {
+        OperatorKey::Plain(key) => return Ok(key),
+        OperatorKey::Sealed(sealed) => sealed,
+    };
+    let Some(mut terminal) = Terminal::open() else {
+        return Err(Failure::not_authorised(format!(
+            "the word of `{}` needs a person, and there is no terminal to ask on",
+            sealed.name()
+        ))
+        .help("run it on a terminal; programs sign only with a key without a passphrase"));
+    };
+    let passphrase = terminal.ask_hidden(&format!("Passphrase of {}: ", sealed.name()))?;
+    sealed.open(&passphrase)
 }
 
 /// The operators pinned here, the one who signs among them; `otherwise` says what would come of a

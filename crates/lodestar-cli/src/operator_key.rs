@@ -244,6 +244,20 @@ mod tests {
         assert!(!one.contains(&hex(key.seed())));
     }
 
+    /// Who has the file and not the passphrase pays for every guess.
+    #[test]
+    fn a_guess_takes_time_and_memory() {
+        let (public, key) = key();
+        let sealed = parse_sealed(&seal(&public, &key, "correct horse").expect("sealed"));
+        assert!(sealed.cost.memory_kib >= 64 << 10 && sealed.cost.passes >= 3);
+        let begun = std::time::Instant::now();
+        for guess in ["correct", "horse", "battery", "staple"] {
+            assert!(sealed.open(guess).is_err());
+        }
+        let each = begun.elapsed() / 4;
+        assert!(each.as_millis() >= 20, "a guess took {each:?}");
+    }
+
     #[test]
     fn an_exchanged_name_is_noticed() {
         let (public, key) = key();

@@ -5,9 +5,11 @@
 //! only what people need to see. It cannot run anything, and it never writes the log.
 
 pub mod drop;
+pub mod http;
 
 use std::future::Future;
 use std::pin::Pin;
+use std::sync::Arc;
 
 use lodestar_core::id::RequestId;
 use lodestar_core::name::{ActorId, ProjectId, SessionId};
@@ -16,6 +18,8 @@ use lodestar_policy::ApprovalRequest;
 pub use lodestar_policy::Closing;
 use serde::{Deserialize, Serialize};
 use thiserror::Error;
+
+use crate::config::Config;
 
 /// What people are told of an open request.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -62,6 +66,16 @@ pub struct ChannelError {
     pub channel: &'static str,
     /// What is wrong, and what to do.
     pub problem: String,
+}
+
+/// The channels of a configuration: the drop directory, and the server that it names.
+pub fn configured(config: &Config) -> Result<Vec<Arc<dyn Channel>>, ChannelError> {
+    let mut channels: Vec<Arc<dyn Channel>> =
+        vec![Arc::new(drop::DropDirectory::below(config.root()))];
+    if let Some(channel) = http::HttpChannel::configured(config)? {
+        channels.push(Arc::new(channel));
+    }
+    Ok(channels)
 }
 
 /// Something that a channel does, and may fail at.

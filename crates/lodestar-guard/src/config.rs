@@ -3,9 +3,11 @@
 //! TOML, or JSON with the same keys. Whatever is not known, twice there or out of bounds is an error that
 //! names its place; nothing is guessed.
 
+mod channel;
 mod native;
 mod parts;
 
+pub use channel::HttpApprovals;
 pub use native::Tools;
 pub use parts::{
     Approvals, Backend, BadScope, Ceiling, ConfigScope, KnownValues, Limits, Never, Persistence,
@@ -174,7 +176,12 @@ impl Config {
             return Err(ConfigError::TwoPolicies);
         }
         self.scope()?;
+        // Where it lies now: a link to it that is turned elsewhere later changes nothing.
+        let root = root.canonicalize().unwrap_or(root);
         self.tools.start_from(&root);
+        if let Some(certificates) = self.http_certificates() {
+            *certificates = root.join(&*certificates);
+        }
         self.place = Place {
             file,
             root,
@@ -182,6 +189,10 @@ impl Config {
             text: text.to_owned(),
         };
         Ok(self)
+    }
+
+    fn http_certificates(&mut self) -> Option<&mut PathBuf> {
+        self.approvals.http.as_mut()?.ca_file.as_mut()
     }
 
     /// The project's root.
@@ -231,6 +242,8 @@ impl Config {
             files.push(self.path(&policy.signature()));
         }
         files.extend(self.known_values.iter().map(|known| self.path(&known.file)));
+        let http = self.approvals.http.as_ref();
+        files.extend(http.and_then(|http| http.ca_file.clone()));
         files.extend(self.tools.files().into_iter().map(|file| self.path(&file)));
         files
     }

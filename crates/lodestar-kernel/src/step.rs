@@ -12,6 +12,20 @@ pub enum Step {
     Proposed,
     /// The verdict is in the log.
     Judged,
+    /// The request to people is on disk.
+    Asked,
+    /// People were told of the request.
+    Announced,
+    /// A confirmation that lay there is in the log as it came.
+    Found,
+    /// A confirmation is spent, and the log does not say so yet.
+    Spent,
+    /// The log says that a confirmation is spent.
+    Consumed,
+    /// What somebody said to the request is in the log.
+    Heard,
+    /// Enough people agreed, and this call has their leave.
+    Permitted,
     /// The preconditions were measured again.
     MeasuredAgain,
     /// The clearance is in the log, perhaps not yet on disk.
@@ -29,7 +43,7 @@ pub enum Step {
 }
 
 impl Step {
-    /// All of them, in their order.
+    /// Those of every action, in their order.
     pub const ALL: [Self; 10] = [
         Self::Decided,
         Self::Proposed,
@@ -41,6 +55,17 @@ impl Step {
         Self::Observed,
         Self::Believed,
         Self::Finished,
+    ];
+
+    /// Those that an action makes besides when it is held, in their order.
+    pub const OF_HOLDS: [Self; 7] = [
+        Self::Asked,
+        Self::Announced,
+        Self::Found,
+        Self::Spent,
+        Self::Consumed,
+        Self::Heard,
+        Self::Permitted,
     ];
 }
 

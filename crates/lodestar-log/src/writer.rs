@@ -171,6 +171,11 @@ impl LogWriter {
         Ok(checkpoint)
     }
 
+    /// Resolves when everything that was appended so far is as safe as asked.
+    pub fn settled(&self, barrier: Barrier) -> Reached {
+        Reached::so_far(&self.inner.shared, barrier)
+    }
+
     /// The session's directory.
     pub fn dir(&self) -> &SessionDir {
         &self.inner.shared.dir

@@ -203,6 +203,8 @@ pub fn catch_up(
         let report = verify_session(&counted.dir, Some(facts), trust, &|_| ())?;
         ahead |= next > report.events && report.state != SessionState::Live;
         match report.problems.first() {
+            // Its start was interrupted before anybody was told of it: there is nothing to follow.
+            None if report.events == 0 => {}
             None if is_probe_world(&counted.dir)? => followed.refused.push(Refused {
                 session: session.to_string(),
                 reason: PROBE_WORLD.to_owned(),
@@ -353,6 +355,7 @@ pub(crate) fn verified(
     for session in report.sessions {
         let dir = log.session(&session.session);
         match session.problems.first() {
+            None if session.events == 0 => {}
             None if is_probe_world(&dir)? => refused.push(Refused {
                 session: session.session.to_string(),
                 reason: PROBE_WORLD.to_owned(),

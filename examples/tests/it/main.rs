@@ -5,15 +5,20 @@ use std::path::Path;
 use std::process::Command;
 
 use lodestar_core::key::SecretKey;
+use lodestar_core::name::ProjectId;
 use lodestar_guard::{Config, Holds, Keys, Setup};
+use lodestar_log::LogRoot;
 use lodestar_policy::{Gate, Suite, check};
+use lodestar_replay::derive;
 use serde_json::json;
 
 const AGENT_LOOP: &str = include_str!("../../agent_loop.rs");
 const OWN_TOOL: &str = include_str!("../../own_tool.rs");
 
-fn said(program: &str) -> String {
-    let output = Command::new(program).output().expect("the example starts");
+fn said(program: &str, scratch: &Path) -> String {
+    let mut command = Command::new(program);
+    let output = command.env("TMPDIR", scratch).output();
+    let output = output.expect("the example starts");
     let said = String::from_utf8_lossy(&output.stdout).into_owned();
     let complained = String::from_utf8_lossy(&output.stderr);
     assert!(output.status.success(), "{said}{complained}");
@@ -22,7 +27,8 @@ fn said(program: &str) -> String {
 
 #[test]
 fn the_agent_loop_reads_writes_and_is_kept_from_its_own_configuration() {
-    let said = said(env!("CARGO_BIN_EXE_agent-loop"));
+    let scratch = tempfile::tempdir().expect("a scratch folder");
+    let said = said(env!("CARGO_BIN_EXE_agent-loop"), scratch.path());
     let lines: Vec<&str> = said.lines().collect();
     assert!(
         said.contains("fs.read > The release is on Friday."),
@@ -34,6 +40,11 @@ fn the_agent_loop_reads_writes_and_is_kept_from_its_own_configuration() {
     );
     let last = lines.last().unwrap_or(&"");
     assert!(last.ends_with(": 2 ran, 1 refused"), "{said}");
+    let folder = fs::read_dir(scratch.path()).expect("readable").next();
+    let folder = folder
+        .expect("the example's folder stays")
+        .expect("readable");
+    follows_again(&folder.path(), "example");
 }
 
 #[test]
@@ -43,10 +54,22 @@ fn the_agent_loop_fits_on_a_page() {
 
 #[test]
 fn a_held_act_of_ones_own_tool_runs_on_a_signed_word() {
-    let said = said(env!("CARGO_BIN_EXE_own-tool"));
+    let scratch = tempfile::tempdir().expect("a scratch folder");
+    let said = said(env!("CARGO_BIN_EXE_own-tool"), scratch.path());
     assert!(said.contains("ran: booked Aldebaran"), "{said}");
     assert!(said.contains("failed: "), "{said}");
     assert!(said.contains("2 ran, 1 held"), "{said}");
+    assert!(said.contains("derived again, 0 differences"), "{said}");
+}
+
+/// Everything in the only session below a folder is derived again from its log alone.
+fn follows_again(folder: &Path, project: &str) {
+    let project = ProjectId::new(project).expect("a name");
+    let log = LogRoot::in_folder(folder).project(&project);
+    let sessions = log.sessions_on_disk().expect("readable");
+    assert_eq!(sessions.len(), 1);
+    let replay = derive(&log, &sessions[0], &[], None).expect("derived");
+    assert!(replay.agrees(), "{:?}", replay.differences);
 }
 
 /// The pieces of a guide in one language.
@@ -131,7 +154,7 @@ fn the_policy_of_the_guide_is_sound_and_passes_its_tests() {
 
 #[tokio::test]
 async fn the_rehearsal_of_the_guide_goes_as_it_says() {
-    let (_folder, setup) = project();
+    let (folder, setup) = project();
     let session = setup.open().await.expect("the session opens");
     let expected = [
         (
@@ -164,4 +187,5 @@ async fn the_rehearsal_of_the_guide_goes_as_it_says() {
         assert_eq!(found, ending, "{}", reply.for_agent());
     }
     session.close("done").await.expect("it can be closed");
+    follows_again(folder.path(), "web");
 }

@@ -1,5 +1,5 @@
 //! Seeds of the targets around the gate: policies and their tests, configurations, arguments, paths,
-//! addresses, keys.
+//! addresses, keys, answers.
 
 type Seeds = &'static [(&'static str, &'static [u8])];
 
@@ -12,6 +12,7 @@ pub(crate) const TARGETS: &[(&str, Seeds)] = &[
     ("protected_path", PROTECTED_PATH),
     ("url", URL),
     ("nostr_key", NOSTR_KEY),
+    ("approval_answer", APPROVAL_ANSWER),
 ];
 
 const POLICY_TEXT: Seeds = &[
@@ -189,6 +190,14 @@ file = "known.txt"
         "bad-unsigned-approvals",
         b"project_id = \"notes\"\nactor_id = \"agent\"\n[approvals]\nallow_unsigned = true\n",
     ),
+    (
+        "ok-http",
+        b"project_id = \"notes\"\nactor_id = \"agent\"\n[approvals.http]\nurl = \"https://approvals.example/team\"\ntoken_env = \"T\"\nceiling = \"internal\"\nca_file = \"ca.pem\"\n",
+    ),
+    (
+        "bad-http",
+        b"project_id = \"notes\"\nactor_id = \"agent\"\n[approvals.http]\nurl = \"http://approvals.example/team\"\ntoken_env = \"T\"\nceiling = \"internal\"\nca_file = \"ca.pem\"\n",
+    ),
     ("bad-key", b"project_id = \"notes\"\nactor_id = \"agent\"\nauto_aprove_ceiling = 1\n"),
     ("bad-name", b"project_id = \"../notes\"\nactor_id = \"agent\"\n"),
     ("bad-cut", b"project_id = \"notes\"\nactor_id = \"ag"),
@@ -308,5 +317,16 @@ const NOSTR_KEY: Seeds = &[
         "bad-letter",
         b"g7dea2ed018072d675f5415ecfaed7d2597555e202d85b3d65ea4e58d2d92ffa",
     ),
+    ("bad-empty", b""),
+];
+
+const APPROVAL_ANSWER: Seeds = &[
+    ("ok-answer", b"content-type: application/vnd.lodestar.answer.v1\nlodestar-answer: a1\nlodestar-request: req_01890a5d-ac96-774b-bcce-b302099a8057\n\n{\"payload\":\"eyJ0aGlzIjoiaXMgbm90IGxvb2tlZCBhdCBoZXJlLCBzbyBpdCBjYW4gYmUgYW55dGhpbmcgYXQgYWxsIn0=\",\"signatures\":[]}"),
+    ("ok-parameter", b"content-type: application/vnd.lodestar.answer.v1; charset=utf-8\nlodestar-answer: 2026-11.x_y\nlodestar-request: req_01890a5d-ac96-774b-bcce-b302099a8057\ndate: today\n\n{\"payload\":\"eyJ0aGlzIjoiaXMgbm90IGxvb2tlZCBhdCBoZXJlLCBzbyBpdCBjYW4gYmUgYW55dGhpbmcgYXQgYWxsIn0=\",\"signatures\":[]}"),
+    ("ok-empty", b"content-type: application/vnd.lodestar.answer.v1\nlodestar-answer: a1\nlodestar-request: req_01890a5d-ac96-774b-bcce-b302099a8057\n\n"),
+    ("ok-bytes", b"content-type: application/vnd.lodestar.answer.v1\nlodestar-answer: a1\nlodestar-request: req_01890a5d-ac96-774b-bcce-b302099a8057\n\n\xff\xfe\x00 and so on, for long enough that most of what changes is here"),
+    ("bad-type", b"content-type: text/html\nlodestar-answer: a1\nlodestar-request: req_01890a5d-ac96-774b-bcce-b302099a8057\n\n<p>sign in</p>"),
+    ("bad-path", b"content-type: application/vnd.lodestar.answer.v1\nlodestar-answer: ../a1\nlodestar-request: req_01890a5d-ac96-774b-bcce-b302099a8057\n\n"),
+    ("bad-request", b"content-type: application/vnd.lodestar.answer.v1\nlodestar-answer: a1\nlodestar-request: act_01890a5d-ac96-774b-bcce-b302099a8057\n\n"),
     ("bad-empty", b""),
 ];

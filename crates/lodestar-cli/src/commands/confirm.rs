@@ -133,7 +133,7 @@ fn confirm(args: &ConfirmArgs, app: &mut App) -> Result<Exit, Failure> {
     let ttl = ttl(args.ttl, origin, &named)?;
 
     show(&named, args.decline, app);
-    let secret = operator::open(sealed)?;
+    let secret = operator::open_in_person(sealed)?;
     let now = crate::commands::now();
     let expires = now.checked_add(ttl);
     let expires = expires.ok_or_else(|| Failure::usage("it would last beyond the year 9999"))?;

@@ -236,7 +236,7 @@ fn a_sealed_key_is_opened_on_the_terminal_only() {
     world.write("work/call.json", CALL);
 
     let run = without_terminal(&world, &CONFIRM);
-    assert_eq!(run.code, 2, "{}", run.err);
+    assert_eq!(run.code, 4, "{}", run.err);
     assert!(run.err.contains("no terminal to ask on"), "{}", run.err);
     let wrong = at_terminal(
         &world,

@@ -76,6 +76,7 @@ fn an_action_is_named_by_the_beginning_of_its_id() {
 #[test]
 fn what_was_redacted_is_not_explained() {
     let world = project();
+    world.will_be_edited();
     world.add_operator();
     followed(&world, "s-1");
     let seq = seq_of(&world, "s-1", "action.judged@1").to_string();

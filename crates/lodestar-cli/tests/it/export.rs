@@ -32,6 +32,7 @@ fn blobs_are_back_in_their_places() {
 #[test]
 fn a_file_is_written_whole_or_not_at_all() {
     let world = World::new();
+    world.will_be_edited();
     world.closed("web", "s-1");
     let out = world.path("out.ndjson");
     let out_text = out.to_str().expect("UTF-8");

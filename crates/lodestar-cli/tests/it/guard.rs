@@ -1,10 +1,14 @@
 //! `lodestar guard run`: a scripted agent through a governed session.
 
 use std::fs;
+use std::io::{Read as _, Write as _};
+use std::net::{SocketAddr, TcpListener, TcpStream};
+use std::sync::{Arc, Mutex};
+use std::thread;
 
 use crate::gated::{RUN, SCRIPT, configure, events, followed, project};
 use crate::governed::stable;
-use crate::world::{HOSTILE, World, assert_inert};
+use crate::world::{HOSTILE, Run, World, assert_inert};
 
 #[test]
 fn every_step_is_told_with_its_verdict_and_what_came_of_it() {
@@ -185,4 +189,80 @@ fn an_unwritable_world_is_not_confused_with_a_refusal() {
     world.write("work/script.toml", SCRIPT);
     let run = world.run(&RUN).expect(2);
     assert!(run.err.contains("tool `fs.read`"), "{}", run.err);
+}
+
+/// A server that takes whatever comes, and never has an answer.
+fn listener() -> (SocketAddr, Arc<Mutex<Vec<String>>>) {
+    let listener = TcpListener::bind("127.0.0.1:0").expect("bound");
+    let address = listener.local_addr().expect("an address");
+    let seen: Arc<Mutex<Vec<String>>> = Arc::default();
+    let heard = Arc::clone(&seen);
+    thread::spawn(move || {
+        for stream in listener.incoming().flatten() {
+            let heard = Arc::clone(&heard);
+            thread::spawn(move || {
+                if let Some(request) = hear(stream) {
+                    heard.lock().expect("whole").push(request);
+                }
+            });
+        }
+    });
+    (address, seen)
+}
+
+fn hear(mut stream: TcpStream) -> Option<String> {
+    let mut read = Vec::new();
+    let mut part = [0; 4096];
+    loop {
+        let text = String::from_utf8_lossy(&read).into_owned();
+        if let Some((head, body)) = text.split_once("\r\n\r\n") {
+            let length = head
+                .lines()
+                .find_map(|line| line.strip_prefix("content-length: "));
+            if body.len() >= length.map_or(0, |length| length.parse().expect("a number")) {
+                stream.write_all(b"HTTP/1.1 204 No Content\r\n\r\n").ok()?;
+                return Some(text);
+            }
+        }
+        match stream.read(&mut part) {
+            Ok(0) | Err(_) => return None,
+            Ok(count) => read.extend_from_slice(&part[..count]),
+        }
+    }
+}
+
+#[test]
+fn people_elsewhere_are_told_through_the_server_that_the_configuration_names() {
+    let world = project();
+    let (address, seen) = listener();
+    let more = format!(
+        "[approvals.http]\nurl = \"http://{address}\"\nallow_loopback_http = true\ntoken_env = \"APPROVALS_TOKEN\"\nceiling = \"secret\"\n"
+    );
+    configure(&world, "s-1", "auto_approve_ceiling = 2");
+    let config = fs::read_to_string(world.path("work/lodestar.toml")).expect("there");
+    world.write("work/lodestar.toml", &format!("{config}{more}"));
+    let without = world.run(&RUN).expect(2);
+    let told = "the environment variable `APPROVALS_TOKEN` is not set to text";
+    assert!(without.err.contains(told), "{}", without.err);
+    let token = "tok-3f9a77c1e0";
+    let mut command = world.command(&RUN);
+    let run = command.env("APPROVALS_TOKEN", token).output();
+    let run = Run::of(run.expect("started")).expect(0);
+    let seen = seen.lock().expect("whole").clone();
+    let put = seen
+        .iter()
+        .find(|request| request.starts_with("PUT /v1/web/s-1/requests/req_"));
+    let put = put.expect("the held call is announced");
+    assert!(
+        put.contains(&format!("authorization: Bearer {token}\r\n")),
+        "{put}"
+    );
+    assert!(
+        put.contains("\"shown\":\"whole\"") && put.contains("out.md"),
+        "{put}"
+    );
+    let logged = format!("{:?}", events(&world, "s-1"));
+    assert!(!format!("{}{}{logged}", run.out, run.err).contains(token));
+    let here = fs::read_dir(world.path("work/.lodestar/approvals/s-1")).expect("a drop directory");
+    assert!(here.count() > 0, "people here are asked too");
 }

@@ -56,6 +56,7 @@ fn sessions_stand_in_the_order_they_were_opened_with_their_state() {
 #[test]
 fn a_session_without_files_or_without_record_stands_out() {
     let world = World::new();
+    world.will_be_edited();
     world.closed("web", "deleted");
     world.closed("web", "kept");
     fs::remove_dir_all(world.session("web", "deleted").dir()).expect("removed");
@@ -73,6 +74,7 @@ fn a_session_without_files_or_without_record_stands_out() {
 #[test]
 fn no_session_is_read_for_it() {
     let world = World::new();
+    world.will_be_edited();
     world.closed("web", "s-1");
     // If the events were opened, this would fail or show.
     let path = world.session("web", "s-1").events_path();

@@ -16,6 +16,7 @@ mod guard;
 mod halt;
 mod help;
 mod import;
+mod inside;
 mod keygen;
 mod keys;
 mod list;

@@ -195,6 +195,7 @@ fn an_event_that_is_not_yet_under_a_checkpoint_is_told_from_one_that_is_not_ther
 #[test]
 fn a_file_that_cannot_be_written_or_read_is_named() {
     let world = World::new();
+    world.will_be_edited();
     world.closed("web", "s-1");
     for args in [
         &["log", "prove", "1", "--out"][..],

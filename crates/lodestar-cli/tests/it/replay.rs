@@ -20,6 +20,7 @@ fn a_session_follows_from_its_log() {
 #[test]
 fn a_verdict_that_does_not_follow_is_named_with_its_event() {
     let world = project();
+    world.will_be_edited();
     followed(&world, "s-1");
     forge(&world, "s-1", "s-2", |kind, payload| {
         if kind == "action.judged@1" && payload["verdict"] == "hold" {
@@ -37,6 +38,7 @@ fn a_verdict_that_does_not_follow_is_named_with_its_event() {
 #[test]
 fn an_edited_log_is_not_intact() {
     let world = project();
+    world.will_be_edited();
     followed(&world, "s-1");
     let path = world.session("web", "s-1").events_path();
     let text = fs::read_to_string(&path).expect("readable");
@@ -92,6 +94,7 @@ fn another_policy_shows_what_it_would_have_decided() {
 #[test]
 fn what_was_redacted_cannot_be_derived() {
     let world = project();
+    world.will_be_edited();
     world.add_operator();
     followed(&world, "s-1");
     let seq = seq_of(&world, "s-1", "action.proposed@1").to_string();

@@ -203,6 +203,7 @@ fn json_is_the_whole_event() {
 #[test]
 fn damage_is_reported_behind_what_could_be_read() {
     let world = World::new();
+    world.will_be_edited();
     world.closed("web", "s-1");
     let path = world.session("web", "s-1").events_path();
     let text = fs::read_to_string(&path).expect("readable");

@@ -157,3 +157,19 @@ fn an_edited_policy_is_not_in_force() {
     let run = world.run(&args).expect(2);
     assert!(run.err.contains("a policy of its own"), "{}", run.err);
 }
+
+#[test]
+fn a_policy_signed_by_somebody_else_says_whose_move_it_is() {
+    let world = signed();
+    let other = SecretKey::from_seed([9; 32]).public();
+    let policy = format!("[policy]\nfile = \"own.cedar\"\nkeys = [\"{other}\"]");
+    configure(&world, "s-1", &policy);
+    let run = world.run(&["policy", "show"]).expect(1);
+    assert!(
+        run.err.contains("put their key under `keys`"),
+        "{}",
+        run.err
+    );
+    world.run(&RUN).expect(1);
+    assert!(!world.path("work/.lodestar").exists());
+}

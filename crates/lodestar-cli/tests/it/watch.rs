@@ -1,6 +1,7 @@
 //! `approve watch` in a real terminal.
 
 use std::fs;
+use std::process::Command;
 
 use lodestar_core::time::Timestamp;
 use lodestar_guard::channel::{Channel as _, Closing, Notice};
@@ -85,6 +86,38 @@ fn requests_arrive_live_and_go_live_and_what_ran_is_told() {
         "the screen is given back:\n{left}"
     );
     pane.wait("an echoing terminal", |screen| screen.contains(" echo"));
+}
+
+#[test]
+fn a_process_that_is_told_to_end_gives_the_terminal_back() {
+    if !tmux() {
+        return;
+    }
+    for signal in ["-TERM", "-HUP"] {
+        let world = World::new();
+        announce(&drop_directory(&world), &request(1));
+        let pane = Pane::run(&world, &WATCH, &[("NO_COLOR", "1")], WIDE);
+        pane.wait_for("1 request waiting");
+        let pid = process_of(&world).to_string();
+        let killed = Command::new("kill").args([signal, &pid]).status();
+        assert!(killed.expect("started").success());
+        let left = pane.wait_for("[left with 0]");
+        assert!(!left.contains("waiting"), "{signal}:\n{left}");
+        pane.wait("an echoing terminal", |screen| screen.contains(" echo"));
+    }
+}
+
+/// The binary that was started for this world.
+fn process_of(world: &World) -> u32 {
+    let config = world.path("config").to_string_lossy().into_owned();
+    let of_world = |pid: &u32| {
+        let read = |what: &str| fs::read(format!("/proc/{pid}/{what}")).unwrap_or_default();
+        let environment = String::from_utf8_lossy(&read("environ")).into_owned();
+        read("comm") == b"lodestar\n" && environment.contains(&config)
+    };
+    let entries = fs::read_dir("/proc").expect("readable");
+    let pids = entries.filter_map(|entry| entry.ok()?.file_name().to_str()?.parse().ok());
+    pids.into_iter().find(of_world).expect("it runs")
 }
 
 #[test]

@@ -1,5 +1,6 @@
 //! A folder with a log in it and an installation beside it, and the binary run on both.
 
+use std::cell::Cell;
 use std::ffi::OsStr;
 use std::fs;
 use std::os::unix::fs::PermissionsExt as _;
@@ -14,6 +15,7 @@ use lodestar_core::name::{ActorId, ProjectId, SessionId};
 use lodestar_core::note::{NoteKey, encode_secret};
 use lodestar_core::time::Timestamp;
 use lodestar_log::{Clock, LogRoot, LogWriter, ProjectLog, SessionDir, WriterOptions};
+use lodestar_replay::derive;
 use serde_json::{Value, json};
 use tempfile::TempDir;
 
@@ -24,6 +26,25 @@ pub(crate) const HOSTILE: &str =
 pub(crate) struct World {
     dir: TempDir,
     clock: Arc<AtomicI64>,
+    edited: Cell<bool>,
+}
+
+/// Every session that a test leaves behind is derived again from its log alone.
+impl Drop for World {
+    fn drop(&mut self) {
+        if std::thread::panicking() || self.edited.get() {
+            return;
+        }
+        let root = LogRoot::in_folder(self.root());
+        for project in root.projects().unwrap_or_default() {
+            let log = root.project(&project);
+            for session in log.sessions_on_disk().expect("readable") {
+                let replay = derive(&log, &session, &[operator_key().public()], None);
+                let replay = replay.unwrap_or_else(|e| panic!("{project}/{session}: {e}"));
+                assert!(replay.agrees(), "{session}: {:?}", replay.differences);
+            }
+        }
+    }
 }
 
 /// What a run of the binary left behind.
@@ -113,7 +134,13 @@ impl World {
             dir,
             // 2026-01-02T03:04:05.000006Z, and a millisecond more at every look.
             clock: Arc::new(AtomicI64::new(1_767_323_045_000_006)),
+            edited: Cell::new(false),
         }
+    }
+
+    /// The test changes what stands in a log: nothing follows from it any more.
+    pub(crate) fn will_be_edited(&self) {
+        self.edited.set(true);
     }
 
     pub(crate) fn path(&self, name: &str) -> PathBuf {

@@ -6,6 +6,7 @@
 //! It connects without TLS, and therefore to this machine only: by a Unix socket or a loopback
 //! address. A server elsewhere is reached through a tunnel, such as `ssh -L`.
 
+mod connection;
 mod ledger;
 mod place;
 mod rows;
@@ -21,8 +22,8 @@ use std::error::Error;
 use std::fmt;
 
 use lodestar_core::id::BeliefId;
+use postgres::NoTls;
 use postgres::types::ToSql;
-use postgres::{Client, NoTls};
 
 use super::{
     AppliedLog, ContextQuery, Disputes, HistoryRow, ListQuery, Store, StoreError, Tally, Verdict,
@@ -30,6 +31,7 @@ use super::{
 };
 use crate::event::Contradiction;
 use crate::row::StoredRow;
+use connection::Connection;
 use place::Place;
 use statements::{Prepared, Statements};
 use text::{from_database, to_database};
@@ -40,7 +42,7 @@ const PAGE: usize = 256;
 /// Rows in a PostgreSQL database.
 pub struct PostgresStore {
     place: Place,
-    client: Client,
+    client: Connection,
     prepared: Prepared,
     statements: Statements,
 }
@@ -103,7 +105,7 @@ impl PostgresStore {
     ) -> Result<Vec<StoredRow>, StoreError> {
         self.revive()?;
         let text = text(&self.statements);
-        self.prepared.rows(&mut self.client, text, params)
+        self.prepared.rows(&mut *self.client, text, params)
     }
 
     fn query(
@@ -112,13 +114,13 @@ impl PostgresStore {
         params: &[&(dyn ToSql + Sync)],
     ) -> Result<Vec<postgres::Row>, StoreError> {
         self.revive()?;
-        self.prepared.query(&mut self.client, text, params)
+        self.prepared.query(&mut *self.client, text, params)
     }
 }
 
-fn connect(place: &Place) -> Result<Client, StoreError> {
-    let open = || -> Result<Client, StoreError> {
-        let mut client = place.config.connect(NoTls).map_err(failed)?;
+fn connect(place: &Place) -> Result<Connection, StoreError> {
+    let open = || -> Result<Connection, StoreError> {
+        let mut client = Connection::from(place.config.connect(NoTls).map_err(failed)?);
         let encoding = client
             .query_one("SHOW server_encoding", &[])
             .map_err(failed)?;
@@ -211,7 +213,7 @@ impl Store for PostgresStore {
                 &query::limit(PAGE),
             ];
             let text = &self.statements.page;
-            let page = self.prepared.query(&mut self.client, text, &params)?;
+            let page = self.prepared.query(&mut *self.client, text, &params)?;
             let Some(last) = page.last() else { break };
             before = last.get("n");
             for row in &page {

@@ -12,6 +12,8 @@ use lodestar_policy::{Approvers, Requirement};
 use serde::{Deserialize, Deserializer, de};
 use thiserror::Error;
 
+use super::HttpApprovals;
+
 /// The session's name: given, or made.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub enum SessionName {
@@ -135,6 +137,9 @@ pub struct Approvals {
     /// The approvers.
     #[serde(default)]
     pub authorized_keys: Approvers,
+    /// A server through which people elsewhere are asked, beside the drop directory.
+    #[serde(default)]
+    pub http: Option<HttpApprovals>,
     /// Not a choice: it is there so that asking for it gets an answer.
     #[serde(default)]
     pub allow_unsigned: Never,

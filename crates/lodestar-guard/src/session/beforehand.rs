@@ -6,6 +6,8 @@ use std::sync::{Mutex, PoisonError};
 
 use lodestar_core::event::EventType;
 use lodestar_core::statement::confirmation::{ConsumeLedger, MemoryLedger};
+use lodestar_kernel::step::Step;
+use lodestar_log::{AppendError, Barrier};
 use lodestar_policy::confirmation::{Confirmations, HeldAct, Recorded, Settled, Unmatched, settle};
 use lodestar_policy::{ApprovalRequest, Heard};
 use serde::Serialize;
@@ -64,31 +66,40 @@ impl Session {
     ) -> Result<(), GuardError> {
         let (session, asked) = (self.clone(), request.clone());
         let considering = tokio::task::spawn_blocking(move || session.consider(&asked));
-        let counted = considering.await.map_err(|_| GuardError::Panicked)??;
+        let (dealt_with, counted) = considering.await.map_err(|_| GuardError::Panicked)??;
+        if counted {
+            // What is put away stands only in the log from now on.
+            let settled = self.inner.log.settled(Barrier::Disk).await;
+            settled.map_err(AppendError::from)?;
+        }
+        for path in &dealt_with {
+            self.dispose(path);
+        }
         if counted {
             self.announce(request.id).await;
         }
         Ok(())
     }
 
-    fn consider(&self, request: &ApprovalRequest) -> Result<bool, GuardError> {
+    /// The files that are dealt with, and whether one of them counted.
+    fn consider(&self, request: &ApprovalRequest) -> Result<(Vec<PathBuf>, bool), GuardError> {
         let folder = &self.inner.confirmations.folder;
         let found = match dropped(folder, request.card.action.fingerprint) {
             Ok(found) => found,
             Err(problem) => {
                 self.note_problem(format!("{}: {problem}", folder.display()));
-                return Ok(false);
+                return Ok((Vec::new(), false));
             }
         };
-        let mut any = false;
+        let (mut dealt_with, mut any) = (Vec::new(), false);
         for (path, sent) in found {
             let (dealt, counted) = self.consider_one(request, &sent)?;
             any |= counted;
             if dealt == Dealt::With {
-                self.dispose(&path);
+                dealt_with.push(path);
             }
         }
-        Ok(any)
+        Ok((dealt_with, any))
     }
 
     fn consider_one(
@@ -104,8 +115,9 @@ impl Session {
             return Ok((Dealt::NotYet, false));
         };
         let act = HeldAct::on_card(card, roles, &request.session).map_err(GuardError::Canonical)?;
-        let now = self.now();
+        let (now, steps) = (self.now(), self.inner.kernel.steps());
         self.write(EventType::CONFIRMATION_RECORDED, &Recorded::new(sent, now))?;
+        steps.made(Step::Found);
         let settled = {
             let mut ledger = own.ledger.lock().unwrap_or_else(PoisonError::into_inner);
             settle(Some(sent), &act, &own.rules, ledger.as_mut(), now)
@@ -130,7 +142,9 @@ impl Session {
                 Ok((Dealt::With, false))
             }
             Ok(Settled::Confirmed(confirmed, consumed)) => {
+                steps.made(Step::Spent);
                 self.write(EventType::CONFIRMATION_CONSUMED, &consumed)?;
+                steps.made(Step::Consumed);
                 let mut office = self.office();
                 let heard = office.desk.confirm(
                     request.id,
@@ -139,6 +153,7 @@ impl Session {
                     now,
                     self.book(),
                 )?;
+                steps.made(Step::Heard);
                 office.ring(request.id);
                 Ok((Dealt::With, !matches!(heard, Heard::Refused(_))))
             }

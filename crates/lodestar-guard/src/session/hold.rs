@@ -11,8 +11,9 @@ use lodestar_core::id::RequestId;
 use lodestar_core::statement::Envelope;
 use lodestar_core::time::Timestamp;
 use lodestar_kernel::record::Rejection;
+use lodestar_kernel::step::Step;
 use lodestar_kernel::{HeldWorld, Limits, Proposed};
-use lodestar_log::{AppendError, Barrier, Receipt};
+use lodestar_log::{AppendError, Barrier};
 use lodestar_policy::{
     ApprovalRequest, Book, Card, Closing, Desk, Heard, Held, NotSpendable, Permit, explain,
 };
@@ -125,6 +126,7 @@ impl Session {
             self.consider_confirmations(&request).await?;
             let why = match self.wait_for(&request, held, until, limits).await? {
                 Answered::Yes(permit) => {
+                    self.inner.kernel.steps().made(Step::Permitted);
                     let _ring = RingAtEnd(self, id);
                     return self.go(proposed, permit, Some(&world), limits).await;
                 }
@@ -177,6 +179,7 @@ impl Session {
         // Nobody is asked about a request that a crash could take back.
         let recorded = receipt.reached(Barrier::Disk).await;
         recorded.map_err(AppendError::from)?;
+        self.inner.kernel.steps().made(Step::Asked);
         self.announce(request.id).await;
         Ok((proposed, request, world))
     }
@@ -245,17 +248,14 @@ impl Session {
     }
 
     /// Hears what somebody sent in answer to a request; whoever waits for it looks again.
-    pub(super) fn hear(
-        &self,
-        request: RequestId,
-        sent: &[u8],
-    ) -> Result<(Heard, Receipt), GuardError> {
+    pub(super) fn hear(&self, request: RequestId, sent: &[u8]) -> Result<Heard, GuardError> {
         let inner = &self.inner;
         let mut office = self.office();
         let now = self.now();
         let heard = office
             .desk
             .hear(request, sent, &inner.approvers, now, self.book())?;
+        inner.kernel.steps().made(Step::Heard);
         office.ring(request);
         Ok(heard)
     }

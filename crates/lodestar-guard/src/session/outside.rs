@@ -6,6 +6,7 @@ use std::time::Duration;
 use lodestar_core::id::RequestId;
 use lodestar_core::ladder::Rung;
 use lodestar_kernel::record::Proposal;
+use lodestar_kernel::step::Step;
 use lodestar_log::{AppendError, Barrier};
 use lodestar_policy::{Closing, Heard};
 
@@ -38,6 +39,7 @@ impl Session {
         for channel in channels {
             self.note(channel.announce(&announcement).await);
         }
+        self.inner.kernel.steps().made(Step::Announced);
     }
 
     /// Tells people of every request that is open: of a session that goes on.
@@ -118,10 +120,12 @@ impl Session {
         delivered: &Delivered,
     ) -> Result<(), GuardError> {
         let request = delivered.request;
-        let (heard, receipt) = self.hear(request, &delivered.bytes)?;
-        // The channel has the only other copy: it is let go once no crash can take ours back.
-        let recorded = receipt.reached(Barrier::Disk).await;
-        recorded.map_err(AppendError::from)?;
+        let heard = self.hear(request, &delivered.bytes)?;
+        if !matches!(heard, Heard::Refused(_)) {
+            // The channel forgets it now, and then only the log remembers.
+            let settled = self.inner.log.settled(Barrier::Disk).await;
+            settled.map_err(AppendError::from)?;
+        }
         self.note(channel.recorded(delivered).await);
         match heard {
             Heard::Counted { .. } => self.announce(request).await,

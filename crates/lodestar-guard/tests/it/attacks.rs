@@ -2,19 +2,18 @@
 //! repositories and programs.
 
 use std::path::Path;
-use std::process::Command;
 use std::sync::Arc;
 
 use lodestar_core::key::SecretKey;
 use lodestar_core::name::ActorId;
 use lodestar_core::statement::{ApprovalDecision, Envelope, Nonce};
-use lodestar_guard::{Config, Holds, Resolver, Resolving, Session};
+use lodestar_guard::{Config, Holds, Keys, Resolver, Resolving, Session, Setup};
 use lodestar_kernel::record::Rejection;
 use lodestar_log::Clock;
 use lodestar_policy::{ApprovalRequest, Signed};
 use serde_json::{Value, json};
 
-use crate::governed::{CountingTool, GRADES, Project};
+use crate::governed::{CountingTool, GRADES, Project, git, log_key};
 
 const BOX: &str = r#"
 project_id = "notes"
@@ -36,18 +35,6 @@ path = "/bin/mv"
 [tools."shell.run".programs.ln]
 path = "/bin/ln"
 "#;
-
-fn git(root: &Path, args: &[&str]) -> String {
-    let done = Command::new("git")
-        .args(["-c", "user.name=t", "-c", "user.email=t@example.org"])
-        .args(args)
-        .current_dir(root)
-        .env("GIT_CONFIG_GLOBAL", "/dev/null")
-        .output()
-        .unwrap();
-    assert!(done.status.success(), "{args:?}: {done:?}");
-    String::from_utf8(done.stdout).unwrap()
-}
 
 fn commit(root: &Path, subject: &str) {
     std::fs::write(root.join("file.txt"), subject).unwrap();
@@ -119,6 +106,31 @@ async fn detours_that_make_a_path_too_long_do_not_hide_where_it_leads() {
         }
     }
     assert!(!project.root.join(".lodestar/evil").exists());
+    session.close("done").await.unwrap();
+    project.assert_sound(session.id());
+}
+
+#[tokio::test]
+async fn a_root_named_by_a_link_stays_where_it_led() {
+    let scratch = tempfile::tempdir().unwrap();
+    let (real, other) = (scratch.path().join("real"), scratch.path().join("other"));
+    let link = scratch.path().join("link");
+    std::fs::create_dir_all(&real).unwrap();
+    std::fs::create_dir_all(other.join(".lodestar")).unwrap();
+    std::os::unix::fs::symlink(&real, &link).unwrap();
+    let project = Project::at(&real);
+    let config = Config::parse(BOX, &link).unwrap();
+    let setup = Setup::new(config, Keys::new(log_key())).holds(Holds::Leave);
+    let session = setup.open().await.unwrap();
+    std::fs::remove_file(&link).unwrap();
+    std::os::unix::fs::symlink(&other, &link).unwrap();
+    for root in [&real, &link] {
+        let path = root.join(".lodestar/state.db");
+        refused(&session, "fs.read", json!({"path": path})).await;
+    }
+    let arguments = json!({"path": "a.md", "content": "here"});
+    assert!(session.call("fs.write", arguments).await.unwrap().ran());
+    assert!(real.join("a.md").exists() && !other.join("a.md").exists());
     session.close("done").await.unwrap();
     project.assert_sound(session.id());
 }

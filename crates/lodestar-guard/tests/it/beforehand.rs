@@ -19,7 +19,7 @@ use crate::governed::{CountingTool, Project, count};
 use crate::people::{GRANT, Pigeon, config, key, open, random, send, times_out};
 
 /// Keys 1 and 5 may confirm in dialogs, 1 as person-1 who may also approve, 5 as somebody who may not.
-fn confirming(timeout: u64, mode: &str, more: &str) -> String {
+pub(crate) fn confirming(timeout: u64, mode: &str, more: &str) -> String {
     let key_of = |seed: u8| {
         format!(
             "[[confirmations.keys]]\npublic_key = \"{}\"\norigins = [\"runtime-ui-confirm\"]\n\
@@ -32,22 +32,26 @@ fn confirming(timeout: u64, mode: &str, more: &str) -> String {
     config(timeout, &more)
 }
 
-fn folder(project: &Project) -> PathBuf {
+pub(crate) fn folder(project: &Project) -> PathBuf {
     project.root.join(".lodestar/approvals/confirmations")
 }
 
 /// What lies in the folder.
-fn left(project: &Project) -> usize {
+pub(crate) fn left(project: &Project) -> usize {
     std::fs::read_dir(folder(project)).map_or(0, |entries| entries.count())
 }
 
-fn put(project: &Project, request: &ApprovalRequest, id: ConfirmationId, bytes: &[u8]) {
+pub(crate) fn put(project: &Project, request: &ApprovalRequest, id: ConfirmationId, bytes: &[u8]) {
     std::fs::create_dir_all(folder(project)).unwrap();
     let name = file_name(request.card.action.fingerprint, id);
     std::fs::write(folder(project).join(name), bytes).unwrap();
 }
 
-fn word(request: &ApprovalRequest, seed: u8, decision: ConfirmationDecision) -> Evidence {
+pub(crate) fn word(
+    request: &ApprovalRequest,
+    seed: u8,
+    decision: ConfirmationDecision,
+) -> Evidence {
     let (id, now) = (ConfirmationId::from_bytes(random()), Clock::system().now());
     let confirmation = Confirmation {
         act: (&request.card.fields().unwrap()).into(),
@@ -73,7 +77,7 @@ fn says(project: &Project, request: &ApprovalRequest, seed: u8, decision: Confir
     );
 }
 
-const YES: ConfirmationDecision = ConfirmationDecision::Confirm;
+pub(crate) const YES: ConfirmationDecision = ConfirmationDecision::Confirm;
 const NO: ConfirmationDecision = ConfirmationDecision::Decline;
 
 struct Held {
@@ -112,7 +116,7 @@ impl Held {
     }
 }
 
-fn reasons(events: &[(String, Value)]) -> Vec<String> {
+pub(crate) fn reasons(events: &[(String, Value)]) -> Vec<String> {
     let refused = events
         .iter()
         .filter(|(kind, _)| kind == "confirmation.refused@1");

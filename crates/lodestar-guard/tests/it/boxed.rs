@@ -11,7 +11,7 @@ use lodestar_kernel::record::Rejection;
 use lodestar_log::Clock;
 use serde_json::{Value, json};
 
-use crate::governed::{Project, count, log_key};
+use crate::governed::{Project, count, git, log_key};
 
 const CONFIG: &str = r#"
 project_id = "notes"
@@ -36,18 +36,6 @@ root = "."
 repository = { root = "." }
 author = { name = "Agent", email = "agent@example.org" }
 "#;
-
-fn git(root: &Path, args: &[&str]) -> String {
-    let done = Command::new("git")
-        .args(["-c", "user.name=t", "-c", "user.email=t@example.org"])
-        .args(args)
-        .current_dir(root)
-        .env("GIT_CONFIG_GLOBAL", "/dev/null")
-        .output()
-        .unwrap();
-    assert!(done.status.success(), "{args:?}: {done:?}");
-    String::from_utf8(done.stdout).unwrap()
-}
 
 fn repository() -> Project {
     let project = Project::new();

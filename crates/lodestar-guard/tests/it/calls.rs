@@ -7,11 +7,7 @@ use lodestar_kernel::record::Rejection;
 use lodestar_kernel::stop::Stop;
 use serde_json::{Value, json};
 
-use crate::governed::{CountingTool, GRADES, Project, count, text};
-
-fn three() -> [CountingTool; 3] {
-    ["box.read", "box.write", "box.send"].map(CountingTool::new)
-}
+use crate::governed::{CountingTool, GRADES, Project, count, text, three};
 
 #[tokio::test]
 async fn an_allowed_call_runs_once_and_writes_its_whole_story() {
@@ -660,70 +656,6 @@ async fn a_loop_that_panics_or_fails_leaves_a_closed_session_behind() {
         assert_eq!(payload["reason"], reason);
         project.assert_sound(&session);
     }
-}
-
-#[tokio::test]
-async fn a_crashed_session_that_cannot_be_ended_is_named_and_nothing_is_built_on_it() {
-    let project = Project::new();
-    project.will_be_edited();
-    let named = |name: &str| format!("session_id = \"{name}\"\n{GRADES}");
-    let crashed = project.open(&named("crashed"), &three()).await;
-    let id = crashed.id().clone();
-    // All handles go without a close: as after a crash.
-    drop(crashed);
-    std::fs::remove_file(project.log().session(&id).checkpoint_path()).unwrap();
-    let setup = project.setup(&named("next"), &three());
-    let problem = setup.holds(Holds::Leave).open().await.unwrap_err();
-    assert!(problem.to_string().contains("`crashed`"), "{problem}");
-}
-
-const ROOT: &str = "LODESTAR_TEST_ROOT";
-
-#[tokio::test]
-#[ignore = "is started by the test below, in a process of its own"]
-async fn a_process_that_is_killed_while_it_opens() {
-    let root = std::env::var_os(ROOT).expect("started by the other test");
-    let project = Project::at(std::path::Path::new(&root));
-    project.will_be_edited();
-    let session = project.open(GRADES, &three()).await;
-    tokio::time::sleep(std::time::Duration::from_secs(60)).await;
-    drop(session);
-}
-
-#[tokio::test]
-async fn matrix_a_kill_while_a_session_is_opened_leaves_a_project_that_opens() {
-    let full = std::env::var("LODESTAR_MATRIX").is_ok_and(|value| value == "full");
-    let kills = if full { 200 } else { 8 };
-    for kill in 0..kills {
-        let project = Project::new();
-        let mut child = std::process::Command::new(std::env::current_exe().unwrap())
-            .args([
-                "calls::a_process_that_is_killed_while_it_opens",
-                "--exact",
-                "--ignored",
-            ])
-            .env(ROOT, &project.root)
-            .stdout(std::process::Stdio::null())
-            .stderr(std::process::Stdio::null())
-            .spawn()
-            .unwrap();
-        let ledger = project.log().ledger_path();
-        let started = std::time::Instant::now();
-        while !ledger.exists() && started.elapsed() < std::time::Duration::from_secs(60) {
-            std::hint::spin_loop();
-        }
-        std::thread::sleep(std::time::Duration::from_micros(kill * 977 % 9_000));
-        child.kill().unwrap();
-        child.wait().unwrap();
-        project.will_be_edited();
-        for name in ["next", "and-next"] {
-            let config = format!("session_id = \"{name}\"\n{GRADES}");
-            let session = project.open(&config, &three()).await;
-            session.close("done").await.unwrap();
-            project.assert_sound(session.id());
-        }
-    }
-    println!("{kills} kills");
 }
 
 #[tokio::test]

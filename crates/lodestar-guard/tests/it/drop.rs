@@ -160,11 +160,11 @@ async fn announcement() -> (Announcement, tempfile::TempDir) {
     (announcement, scratch)
 }
 
-fn folder(root: &Path, session: &str) -> PathBuf {
+pub(crate) fn folder(root: &Path, session: &str) -> PathBuf {
     root.join(".lodestar/approvals").join(session)
 }
 
-fn answers(folder: &Path) -> usize {
+pub(crate) fn answers(folder: &Path) -> usize {
     let names = fs::read_dir(folder).unwrap().flatten();
     names
         .filter(|entry| {

@@ -2,6 +2,7 @@
 
 use std::cell::Cell;
 use std::path::{Path, PathBuf};
+use std::process::Command;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -197,6 +198,11 @@ impl CountingTool {
     }
 }
 
+/// One tool for each grade.
+pub(crate) fn three() -> [CountingTool; 3] {
+    ["box.read", "box.write", "box.send"].map(CountingTool::new)
+}
+
 impl Tool for CountingTool {
     fn definition(&self) -> &Definition {
         &self.definition
@@ -226,4 +232,17 @@ pub(crate) fn laxest() -> Contract {
 
 pub(crate) fn text(block: &str) -> Vec<ContentBlock> {
     Output::text(block).content
+}
+
+/// Runs git, whatever the user has configured.
+pub(crate) fn git(root: &Path, args: &[&str]) -> String {
+    let done = Command::new("git")
+        .args(["-c", "user.name=t", "-c", "user.email=t@example.org"])
+        .args(args)
+        .current_dir(root)
+        .env("GIT_CONFIG_GLOBAL", "/dev/null")
+        .output()
+        .unwrap();
+    assert!(done.status.success(), "{args:?}: {done:?}");
+    String::from_utf8(done.stdout).unwrap()
 }

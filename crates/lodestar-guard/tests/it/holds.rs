@@ -159,9 +159,9 @@ async fn words_that_do_not_count_are_refused_by_name_and_a_genuine_one_still_wor
     assert_eq!(
         reasons,
         [
-            "statement",
-            "statement",
-            "statement",
+            "unknown_key",
+            "revoked_key",
+            "not_yet_issued",
             "other_session",
             "other_request",
             "other_fingerprint",

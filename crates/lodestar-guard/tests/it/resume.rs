@@ -269,16 +269,16 @@ async fn people_are_told_of_what_ran_without_them() {
     assert_eq!(notices[0].what, "box.write a.md");
 }
 
-/// A channel that looks, when it is told to let go of a word, whether the log has it on disk.
+/// A channel that looks, when it is told to let go of a grant, whether the log has it on disk.
 struct Doubting {
     pigeon: Arc<Pigeon>,
     project: ProjectLog,
-    /// Words that it was told to let go of too early.
+    /// Grants that it was told to let go of too early.
     early: AtomicUsize,
 }
 
 impl Doubting {
-    fn words_on_disk(&self) -> usize {
+    fn grants_on_disk(&self) -> usize {
         let sessions = self.project.sessions_on_disk().unwrap();
         let texts = sessions.iter().map(|session| {
             let path = self.project.session(session).events_path();
@@ -287,7 +287,7 @@ impl Doubting {
         let count = |text: String| {
             let lines = text.lines();
             lines
-                .filter(|line| line.contains("\"approval.refused@1\""))
+                .filter(|line| line.contains("\"approval.granted@1\""))
                 .count()
         };
         texts.map(count).sum()
@@ -313,7 +313,7 @@ impl Channel for Doubting {
 
     fn recorded<'a>(&'a self, delivered: &'a Delivered) -> Doing<'a, ()> {
         let let_go = self.pigeon.recorded.lock().unwrap().len();
-        if self.words_on_disk() <= let_go {
+        if self.grants_on_disk() <= let_go {
             self.early.fetch_add(1, Ordering::SeqCst);
         }
         self.pigeon.recorded(delivered)
@@ -321,7 +321,7 @@ impl Channel for Doubting {
 }
 
 #[tokio::test]
-async fn a_channel_lets_go_of_a_word_only_when_the_log_has_it_on_disk() {
+async fn a_channel_lets_go_of_a_grant_only_when_the_log_has_it_on_disk() {
     let project = Project::new();
     let (tool, pigeon) = (CountingTool::new("box.send"), Arc::new(Pigeon::default()));
     let channel = Arc::new(Doubting {
@@ -333,10 +333,12 @@ async fn a_channel_lets_go_of_a_word_only_when_the_log_has_it_on_disk() {
     let setup = project.setup(&config(30, ""), &others).tool(tool);
     let told: Arc<dyn Channel> = channel.clone();
     let session = setup.holds(Holds::Tell(vec![told])).open().await.unwrap();
-    times_out(&session, send()).await;
-    let request = pigeon.requests().pop().unwrap();
-    for number in 1..=50 {
-        pigeon.bring(request.id, format!("word {number}").into_bytes());
+    for number in 1..=20 {
+        let arguments = json!({"to": "anna@corp.example", "text": format!("letter {number}")});
+        let request = times_out(&session, arguments).await;
+        let mut asked = pigeon.requests().into_iter();
+        let asked = asked.find(|asked| asked.id == request).unwrap();
+        pigeon.say(&asked, 1, GRANT);
         pigeon.heard(number).await;
     }
     assert_eq!(channel.early.load(Ordering::SeqCst), 0);

@@ -3,6 +3,7 @@
 //! Every test here runs the session in a process of its own. What its tools did is written to a file
 //! outside of the project, which no part of Lodestar knows of.
 
+mod held;
 mod kill;
 mod unsynced;
 
@@ -85,19 +86,23 @@ impl Scene {
 }
 
 /// A tool that writes the name of its call to a file, safely, before it returns.
-fn tracing(name: &str, traces: &Path) -> CountingTool {
+pub(crate) fn tracing(name: &str, traces: &Path) -> CountingTool {
     let traces = traces.to_owned();
     CountingTool::answering(name, move |call| {
         let text = call.text("text").unwrap();
-        let mut file = OpenOptions::new()
-            .append(true)
-            .create(true)
-            .open(&traces)
-            .unwrap();
-        file.write_all(format!("{text}\n").as_bytes()).unwrap();
-        file.sync_all().unwrap();
+        leave_trace(&traces, text);
         Output::text(format!("did {text}"))
     })
+}
+
+fn leave_trace(traces: &Path, text: &str) {
+    let mut file = OpenOptions::new()
+        .append(true)
+        .create(true)
+        .open(traces)
+        .unwrap();
+    file.write_all(format!("{text}\n").as_bytes()).unwrap();
+    file.sync_all().unwrap();
 }
 
 fn arguments(name: &str) -> Value {

@@ -4,7 +4,9 @@
 //! [connector](super::net::connector), one for each request. [`HttpRequest`] sends whatever was
 //! approved and follows nothing. [`HttpFetch`] reads from a few places whose paths and queries are
 //! pinned, so tightly that it may stand on a low rung, and checks every redirect like a first call.
+//! [`client`] is no tool: by it Lodestar itself asks a service that the operator named.
 
+pub mod client;
 mod config;
 pub(crate) mod exchange;
 mod fetch;

@@ -67,6 +67,18 @@ pub struct Reached {
     barrier: Barrier,
 }
 
+impl Reached {
+    /// Of the last event so far: whatever is safe is so with all before it.
+    pub(super) fn so_far(shared: &Arc<Shared>, barrier: Barrier) -> Self {
+        let (size, _) = shared.head();
+        Self {
+            shared: Arc::clone(shared),
+            seq: size.saturating_sub(1),
+            barrier,
+        }
+    }
+}
+
 impl Future for Reached {
     type Output = Result<(), Stopped>;
 

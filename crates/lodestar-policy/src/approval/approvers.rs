@@ -6,6 +6,7 @@ use lodestar_core::key::PublicKey;
 use lodestar_core::ladder::Rung;
 use lodestar_core::name::ActorId;
 use lodestar_core::scope::Scope;
+use lodestar_core::statement::EnvelopeSignature;
 use lodestar_core::time::Timestamp;
 use serde::{Deserialize, Serialize};
 use thiserror::Error;
@@ -108,6 +109,16 @@ impl Approvers {
                 .collect(),
             None => own,
         }
+    }
+
+    /// Whose key one of these signatures names, and from when on it counts no more.
+    pub(super) fn revoked(&self, signatures: &[EnvelopeSignature]) -> Option<(ActorId, Timestamp)> {
+        let named = |one: &&Approver| {
+            let id = one.public_key.key_id();
+            signatures.iter().any(|signature| signature.key_id == id)
+        };
+        let mut revoked = self.approvers.iter().filter(named);
+        revoked.find_map(|one| Some((one.actor.clone(), one.revoked_at?)))
     }
 
     /// The keys that count now.

@@ -138,8 +138,7 @@ impl Desk {
         Ok(receipt)
     }
 
-    /// Hears what somebody sent in answer to a request, and records what came of it. Whoever brought it
-    /// keeps it until the receipt says that the record is safe.
+    /// Hears what somebody sent in answer to a request, and records what came of it.
     pub fn hear(
         &mut self,
         id: RequestId,
@@ -147,7 +146,7 @@ impl Desk {
         approvers: &Approvers,
         now: Timestamp,
         book: Book<'_>,
-    ) -> Result<(Heard, Receipt), AppendError> {
+    ) -> Result<Heard, AppendError> {
         self.settle();
         let parents: Vec<u64> = self.recorded.get(&id).copied().into_iter().collect();
         // While somebody is heard, what is on its way is not cleared: the log says which came first.
@@ -175,8 +174,8 @@ impl Desk {
         if let (Some(spent), Heard::Denied(_)) = (&mut spent, &heard) {
             **spent = Spent::Revoked;
         }
-        let receipt = book.log.append(kind, book.actor, &parents, &record)?;
-        Ok((heard, receipt))
+        book.log.append(kind, book.actor, &parents, &record)?;
+        Ok(heard)
     }
 
     /// Counts a confirmation that was spent on the act that a request asks for, and records it.

@@ -4,6 +4,7 @@ use std::collections::BTreeSet;
 
 use lodestar_core::digest::{Digest, sha256};
 use lodestar_core::id::RequestId;
+use lodestar_core::key::KeyId;
 use lodestar_core::name::{ActorId, Excerpt};
 use lodestar_core::statement::{
     Approval, ApprovalDecision, ConfirmationId, Envelope, Nonce, StatementError,
@@ -28,11 +29,40 @@ pub enum Refusal {
     /// It answers what was never asked here.
     #[error("there is no such request in this session")]
     UnknownRequest,
-    /// Form, key, signature or dates.
+    /// It is signed, and is no answer to a request.
     #[error("the statement does not hold: {problem}")]
     Statement {
-        /// Which, in words.
+        /// Why, in words.
         problem: String,
+    },
+    /// Nobody in the registry signed it.
+    #[error("no approver's key signed the statement")]
+    UnknownKey,
+    /// The key counts no more.
+    #[error("the key of approver `{approver}` was revoked at {at}")]
+    RevokedKey {
+        /// Whose.
+        approver: ActorId,
+        /// When.
+        at: Timestamp,
+    },
+    /// Somebody changed it, or never had the key.
+    #[error("the signature by `{key}` does not verify")]
+    BadSignature {
+        /// The key that it names.
+        key: KeyId,
+    },
+    /// Its time is yet to come.
+    #[error("the statement was issued at {at}, which is yet to come")]
+    NotYetIssued {
+        /// When.
+        at: Timestamp,
+    },
+    /// Its time is over.
+    #[error("the statement expired at {at}")]
+    Expired {
+        /// When.
+        at: Timestamp,
     },
     /// The request is over.
     #[error("the request expired at {at}")]
@@ -210,9 +240,7 @@ impl Hearing {
     ) -> Result<(Approval, Nonce, BTreeSet<String>), Refusal> {
         let verified = statement
             .verify::<Approval>(&approvers.keys(now), now)
-            .map_err(|problem: StatementError| Refusal::Statement {
-                problem: problem.to_string(),
-            })?;
+            .map_err(|problem| unverified(problem, statement, approvers))?;
         let approval = verified.subject();
         if now >= self.request.expires_at {
             return Err(Refusal::RequestExpired {
@@ -333,6 +361,22 @@ impl Hearing {
         lacking
             .max(u32::from(uncovered > 0))
             .max(u32::from(only_confirmed))
+    }
+}
+
+/// Which check a statement failed before anybody looked at what it says.
+fn unverified(problem: StatementError, statement: &Envelope, approvers: &Approvers) -> Refusal {
+    match problem {
+        StatementError::Untrusted => match approvers.revoked(statement.signatures()) {
+            Some((approver, at)) => Refusal::RevokedKey { approver, at },
+            None => Refusal::UnknownKey,
+        },
+        StatementError::BadSignature(key) => Refusal::BadSignature { key },
+        StatementError::NotYetIssued(at) => Refusal::NotYetIssued { at },
+        StatementError::Expired(at) => Refusal::Expired { at },
+        problem => Refusal::Statement {
+            problem: problem.to_string(),
+        },
     }
 }
 

@@ -2,7 +2,7 @@
 
 mod matching;
 mod matrix;
-mod quorum;
+pub(crate) mod quorum;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;

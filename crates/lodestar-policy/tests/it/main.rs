@@ -7,6 +7,8 @@
 mod arbiters;
 mod checks;
 mod confirmations;
+mod forgery;
+mod forging;
 mod hostile;
 mod laws;
 mod model;

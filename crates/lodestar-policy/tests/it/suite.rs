@@ -80,6 +80,26 @@ fn a_suite_that_holds_passes() {
 }
 
 #[test]
+fn a_case_cannot_lower_the_rung_of_its_tool() {
+    let text = r#"
+[[case]]
+name = "a laxer grade changes nothing"
+tool = "fs.list"
+level = "L0"
+expect = "hold"
+"#;
+    let of = |rung| -> BTreeMap<ToolName, Contract> {
+        let graded = tools().into_iter();
+        graded.map(move |t| (t.name, contract(rung))).collect()
+    };
+    let allow_all = gate("permit (principal, action in Action::\"run\", resource);");
+    let suite = Suite::parse(text).unwrap();
+    let result = suite.run(&allow_all, &of(Rung::L4));
+    assert!(result.passed(), "{result}");
+    assert!(!suite.run(&allow_all, &of(Rung::L0)).passed());
+}
+
+#[test]
 fn whatever_does_not_hold_is_named() {
     let text = r#"
 [[case]]

@@ -5,12 +5,15 @@ mod stream;
 mod view;
 
 use std::path::Path;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use clap::Args;
 use crossterm::event::{Event, EventStream, KeyEventKind};
 use futures_util::StreamExt as _;
 use lodestar_core::statement::ApprovalDecision;
 use lodestar_guard::channel::drop::{Pile, Watching};
+use signal_hook::consts::{SIGHUP, SIGTERM};
 use tokio::time::{Duration, MissedTickBehavior, interval};
 use zeroize::Zeroizing;
 
@@ -59,6 +62,7 @@ pub(crate) fn run(args: &WatchArgs, app: &mut App) -> Result<Exit, Failure> {
 async fn on_screen(args: &WatchArgs, root: &Path, app: &App) -> Result<Exit, Failure> {
     let mut watching = Watching::below(root).map_err(unusable)?;
     let mut pile = Pile::below(root).map_err(unusable)?;
+    let told_to_end = told_to_end()?;
     let mut screen = Screen::enter(app.out.paint)?;
     let mut view = View::default();
     view.refresh(&pile);
@@ -104,7 +108,19 @@ async fn on_screen(args: &WatchArgs, root: &Path, app: &App) -> Result<Exit, Fai
             }
             _ = tick.tick() => {}
         }
+        if told_to_end.load(Ordering::Relaxed) {
+            return Ok(Exit::Done);
+        }
     }
+}
+
+/// Set when the system asks the process to end: the terminal is given back before it does.
+fn told_to_end() -> Result<Arc<AtomicBool>, Failure> {
+    let told = Arc::new(AtomicBool::new(false));
+    for signal in [SIGTERM, SIGHUP] {
+        signal_hook::flag::register(signal, Arc::clone(&told))?;
+    }
+    Ok(told)
 }
 
 fn sign(

@@ -2,11 +2,9 @@
 
 use std::io::Write as _;
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
 
 use clap::Args;
-use lodestar_guard::channel::Channel;
-use lodestar_guard::channel::drop::DropDirectory;
+use lodestar_guard::channel;
 use lodestar_guard::config::{Ceiling, Config};
 use lodestar_guard::script::{Done, Script, ScriptError, ScriptRun, StepRun};
 use lodestar_guard::{Holds, Keys, Outcome, Setup, WrapError, Wrapped, wrap};
@@ -76,9 +74,10 @@ pub(crate) fn run(args: &RunArgs, app: &mut App) -> Result<Exit, Failure> {
     let task = args.task_file.as_deref().map(read_task).transpose()?;
     let root = config.root().to_owned();
     let keys = keys(&config)?;
-    // People answer with `lodestar approve`; how long a call waits for them, the configuration says.
-    let people: Arc<dyn Channel> = Arc::new(DropDirectory::below(&root));
-    let mut setup = Setup::new(config, keys).holds(Holds::Tell(vec![people]));
+    // People answer with `lodestar approve`, or through the server that the configuration names; how long a
+    // call waits for them, the configuration says.
+    let people = channel::configured(&config).map_err(|e| Failure::usage(e.to_string()))?;
+    let mut setup = Setup::new(config, keys).holds(Holds::Tell(people));
     if let Some(ceiling) = args.auto_approve_up_to {
         setup = setup.ceiling(ceiling);
     }

@@ -4,8 +4,8 @@ use std::fmt;
 
 use lodestar_core::statement::ConfirmationId;
 use lodestar_core::statement::confirmation::{ConsumeLedger, Consumption, LedgerError, Spent};
-use postgres::Client;
 
+use super::connection::Connection;
 use super::place::Place;
 use super::{connect, failed};
 use crate::store::StoreError;
@@ -14,7 +14,7 @@ use crate::store::ledger::{self, Entry};
 /// Spent confirmations, in the schema of a [`PostgresStore`](crate::store::PostgresStore).
 pub struct PostgresLedger {
     place: Place,
-    client: Client,
+    client: Connection,
 }
 
 impl fmt::Debug for PostgresLedger {
@@ -42,7 +42,7 @@ impl PostgresLedger {
 }
 
 /// Whatever the server is set up with, what is spent waits for its disk.
-fn durable(place: &Place) -> Result<Client, StoreError> {
+fn durable(place: &Place) -> Result<Connection, StoreError> {
     let mut client = connect(place)?;
     client
         .batch_execute("SET synchronous_commit TO on")

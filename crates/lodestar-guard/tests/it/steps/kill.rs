@@ -66,7 +66,7 @@ impl Plan {
     }
 }
 
-fn die(after: Duration) -> ! {
+pub(super) fn die(after: Duration) -> ! {
     if !after.is_zero() {
         std::thread::sleep(after);
     }

@@ -1,7 +1,7 @@
 //! One request and its answer, on one connection.
 //!
 //! The connection lives inside this future: dropping it closes the socket. What comes back is held
-//! to its caps and refused beyond them, never cut. Nothing is decompressed.
+//! to its caps and refused beyond them; it is cut only for whoever says so. Nothing is decompressed.
 
 use bytes::Bytes;
 use http_body_util::{BodyExt, Full};
@@ -45,6 +45,17 @@ pub(crate) struct Incoming {
     pub(crate) body: Vec<u8>,
     /// How often a credential was removed.
     pub(crate) scrubbed: usize,
+    /// Whether there was more than the cap takes.
+    pub(crate) cut: bool,
+}
+
+/// Most bytes of a body.
+#[derive(Debug, Clone, Copy)]
+pub(crate) enum Cap {
+    /// A longer one is refused.
+    Refused(usize),
+    /// The rest of a longer one is not read.
+    Cut(usize),
 }
 
 impl Incoming {
@@ -57,14 +68,14 @@ impl Incoming {
     }
 }
 
-/// Sends a request and takes the answer, up to `max_bytes` of body.
+/// Sends a request and takes the answer, as much of its body as the cap takes.
 pub(crate) async fn exchange(
     connector: &Connector,
     wire: &Wire,
     endpoint: &Endpoint,
     outgoing: Outgoing,
     scrubber: &Scrubber,
-    max_bytes: usize,
+    cap: Cap,
 ) -> Result<Incoming, ToolError> {
     let request = request(endpoint, outgoing)?;
     let stream = connector.connect(endpoint).await.map_err(|e| ToolError {
@@ -85,8 +96,8 @@ pub(crate) async fn exchange(
             .await
             .map_err(|e| broken(wire, endpoint, &e))?;
         let head = head(wire, endpoint, &response, scrubber)?;
-        let body = body(wire, endpoint, response.into_body(), max_bytes).await?;
-        Ok(finish(head, body, scrubber))
+        let (body, cut) = body(wire, endpoint, response.into_body(), cap).await?;
+        Ok(finish(Incoming { cut, ..head }, body, scrubber))
     };
     tokio::pin!(answer, connection);
     tokio::select! {
@@ -154,6 +165,7 @@ fn head(
         headers,
         body: Vec::new(),
         scrubbed,
+        cut: false,
     })
 }
 
@@ -164,31 +176,41 @@ fn is_encoded(headers: &HeaderMap) -> bool {
         .any(|value| !value.as_bytes().eq_ignore_ascii_case(b"identity"))
 }
 
+/// The body, and whether there is more of it.
 async fn body(
     wire: &Wire,
     endpoint: &Endpoint,
     mut body: IncomingBody,
-    max_bytes: usize,
-) -> Result<Vec<u8>, ToolError> {
-    let too_large = || {
+    cap: Cap,
+) -> Result<(Vec<u8>, bool), ToolError> {
+    let too_large = |max_bytes: usize| {
         wire.refused(format!(
             "the answer of `{endpoint}` is larger than {max_bytes} bytes; ask for less, or raise `max_response_bytes`"
         ))
     };
-    if body.size_hint().lower() > max_bytes as u64 {
-        return Err(too_large());
+    if let Cap::Refused(max_bytes) = cap
+        && body.size_hint().lower() > max_bytes as u64
+    {
+        return Err(too_large(max_bytes));
     }
+    let (Cap::Refused(max_bytes) | Cap::Cut(max_bytes)) = cap;
     let mut read = Vec::new();
     while let Some(frame) = body.frame().await {
         let frame = frame.map_err(|e| broken(wire, endpoint, &e))?;
-        if let Some(data) = frame.data_ref() {
-            if data.len() > max_bytes - read.len() {
-                return Err(too_large());
+        let Some(data) = frame.data_ref() else {
+            continue;
+        };
+        let room = max_bytes - read.len();
+        match cap {
+            Cap::Refused(_) if data.len() > room => return Err(too_large(max_bytes)),
+            Cap::Cut(_) if data.len() > room => {
+                read.extend_from_slice(&data[..room]);
+                return Ok((read, true));
             }
-            read.extend_from_slice(data);
+            _ => read.extend_from_slice(data),
         }
     }
-    Ok(read)
+    Ok((read, false))
 }
 
 fn finish(mut head: Incoming, body: Vec<u8>, scrubber: &Scrubber) -> Incoming {

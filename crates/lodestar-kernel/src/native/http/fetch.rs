@@ -18,7 +18,7 @@ use lodestar_core::sensitivity::DataSensitivity;
 use serde_json::json;
 
 use super::config::{self, Credential, CredentialFields, FetchConfig, HttpError};
-use super::exchange::{Incoming, Outgoing, exchange};
+use super::exchange::{Cap, Incoming, Outgoing, exchange};
 use super::output;
 use crate::native::net::arguments;
 use crate::native::net::connector::Connector;
@@ -177,7 +177,7 @@ impl HttpFetch {
             &place.endpoint,
             outgoing,
             credential.map_or(&none, |credential| &credential.scrubber),
-            self.max_response_bytes,
+            Cap::Refused(self.max_response_bytes),
         )
         .await
     }

@@ -14,7 +14,7 @@ use lodestar_core::sensitivity::DataSensitivity;
 use serde_json::json;
 
 use super::config::{self, Credential, CredentialFields, HttpError, Method, RequestConfig};
-use super::exchange::{Outgoing, exchange};
+use super::exchange::{Cap, Outgoing, exchange};
 use super::{headers, output};
 use crate::native::net::arguments;
 use crate::native::net::connector::Connector;
@@ -113,7 +113,7 @@ impl HttpRequest {
             endpoint,
             outgoing,
             scrubber,
-            self.max_response_bytes,
+            Cap::Refused(self.max_response_bytes),
         );
         let incoming = wire.watch(call, self.connector.timeout(), work).await?;
         Ok(output(location.as_str(), &[], incoming))

@@ -11,7 +11,7 @@ use serde::Deserialize;
 use serde_json::json;
 
 use super::{MessageError, Words};
-use crate::native::http::exchange::{Outgoing, exchange};
+use crate::native::http::exchange::{Cap, Outgoing, exchange};
 use crate::native::net::connector::Connector;
 use crate::native::net::credential::{Scrubber, Secret, Source};
 use crate::native::net::endpoint::{Location, Scheme};
@@ -167,7 +167,8 @@ async fn post(
     let endpoint = hook.location.endpoint();
     // Of the answer only its status is passed on, so there is nothing to remove from it.
     let none = Scrubber::none();
-    exchange(connector, wire, endpoint, outgoing, &none, MAX_ANSWER_BYTES)
+    let cap = Cap::Refused(MAX_ANSWER_BYTES);
+    exchange(connector, wire, endpoint, outgoing, &none, cap)
         .await
         .map(|incoming| incoming.status)
 }

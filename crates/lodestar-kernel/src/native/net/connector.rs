@@ -18,7 +18,7 @@ use tokio_rustls::TlsConnector;
 use tokio_rustls::client::TlsStream;
 use url::Host;
 
-use super::address::{AllowedAddress, refused};
+use super::address::{AddressClass, AllowedAddress, refused};
 use super::endpoint::Endpoint;
 use super::resolve::Resolver;
 use super::{NetworkConfig, NetworkError};
@@ -27,11 +27,39 @@ use crate::tool::{Effect, ToolError};
 /// More answers than this are no directory but a flood.
 const MAX_ANSWERS: usize = 64;
 
+/// Which addresses are open to whoever connects.
+#[derive(Debug)]
+enum Open {
+    /// What an agent names: public ones, and those that the operator lists.
+    Listed(Vec<AllowedAddress>),
+    /// What the operator names: their own machines and networks too.
+    Named,
+}
+
+impl Open {
+    fn is_for(&self, address: SocketAddr, class: AddressClass) -> bool {
+        match self {
+            Self::Listed(allowed) => allowed.iter().any(|allowed| allowed.opens(address)),
+            Self::Named => matches!(
+                class,
+                AddressClass::Loopback | AddressClass::Private | AddressClass::SharedNat
+            ),
+        }
+    }
+
+    fn remedy(&self) -> &'static str {
+        match self {
+            Self::Listed(_) => "the operator can open it with `allow_addresses`",
+            Self::Named => "name a host with another address",
+        }
+    }
+}
+
 /// Opens connections for a tool.
 #[derive(Debug)]
 pub struct Connector {
     resolver: Arc<dyn Resolver>,
-    allowed: Vec<AllowedAddress>,
+    open: Open,
     tls: Arc<ClientConfig>,
     connect_timeout: Duration,
     timeout: Duration,
@@ -40,6 +68,23 @@ pub struct Connector {
 impl Connector {
     /// A connector for this configuration.
     pub fn new(config: &NetworkConfig, resolver: Arc<dyn Resolver>) -> Result<Self, NetworkError> {
+        let open = Open::Listed(config.allow_addresses.clone());
+        Self::reaching(open, config, resolver)
+    }
+
+    /// A connector to hosts that only the operator names: their networks are open to it.
+    pub(crate) fn to_named(
+        config: &NetworkConfig,
+        resolver: Arc<dyn Resolver>,
+    ) -> Result<Self, NetworkError> {
+        Self::reaching(Open::Named, config, resolver)
+    }
+
+    fn reaching(
+        open: Open,
+        config: &NetworkConfig,
+        resolver: Arc<dyn Resolver>,
+    ) -> Result<Self, NetworkError> {
         let roots = roots(config.ca_file.as_deref())?;
         let provider = Arc::new(rustls::crypto::ring::default_provider());
         let tls = ClientConfig::builder_with_provider(provider)
@@ -48,7 +93,7 @@ impl Connector {
             .with_no_client_auth();
         Ok(Self {
             resolver,
-            allowed: config.allow_addresses.clone(),
+            open,
             tls: Arc::new(tls),
             connect_timeout: NetworkConfig::timeout(
                 "connect_timeout_ms",
@@ -159,11 +204,12 @@ impl Connector {
 
     fn check(&self, endpoint: &Endpoint, address: SocketAddr) -> Result<SocketAddr, ToolError> {
         if let Some(class) = refused(address.ip())
-            && !self.allowed.iter().any(|allowed| allowed.opens(address))
+            && !self.open.is_for(address, class)
         {
             return Err(ToolError::refused(format!(
-                "`{endpoint}` leads to {}, which is {class}; the operator can open it with `allow_addresses`",
-                address.ip()
+                "`{endpoint}` leads to {}, which is {class}; {}",
+                address.ip(),
+                self.open.remedy()
             )));
         }
         Ok(SocketAddr::new(address.ip().to_canonical(), address.port()))

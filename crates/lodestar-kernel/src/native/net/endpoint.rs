@@ -251,6 +251,11 @@ impl Location {
         self.url.path()
     }
 
+    /// Whether it has a query, be it an empty one.
+    pub fn has_query(&self) -> bool {
+        self.url.query().is_some()
+    }
+
     /// The pairs of its query, decoded.
     pub fn query_pairs(&self) -> Vec<(String, String)> {
         self.url.query_pairs().into_owned().collect()
@@ -259,6 +264,15 @@ impl Location {
     /// Adds pairs to its query.
     pub(crate) fn add_query<'a>(&mut self, pairs: impl Iterator<Item = (&'a str, &'a str)>) {
         self.url.query_pairs_mut().extend_pairs(pairs);
+    }
+
+    /// The place below this one that these names lead to; each is one part of its path.
+    pub(crate) fn below(&self, names: &[&str]) -> Self {
+        let mut below = self.clone();
+        if let Ok(mut path) = below.url.path_segments_mut() {
+            path.pop_if_empty().extend(names);
+        }
+        below
     }
 
     /// Path and query, as they stand in a request.

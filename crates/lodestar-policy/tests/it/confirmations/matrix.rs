@@ -16,6 +16,7 @@ use serde_json::{Value, json};
 use super::{
     alices, card, confirmations, earlier, enforced, held, issued, key, later, now, reason, signed,
 };
+use crate::forging::{cut_and_doubled, every_byte_changed, with_signatures_of};
 
 type Change = fn(&mut Issued<Confirmation>);
 
@@ -185,10 +186,7 @@ fn with(changes: &[&Forgery]) -> Issued<Confirmation> {
 
 /// Somebody without the key: the payload is changed, the signature stays.
 fn unsigned(changed: &Issued<Confirmation>) -> Vec<u8> {
-    let honest: Value = serde_json::from_slice(&signed(&issued(&card()))).unwrap();
-    let mut forged: Value = serde_json::from_slice(&signed(changed)).unwrap();
-    forged["signatures"] = honest["signatures"].clone();
-    serde_json::to_vec(&forged).unwrap()
+    with_signatures_of(&signed(&issued(&card())), &signed(changed))
 }
 
 #[test]
@@ -248,27 +246,15 @@ fn matrix_every_byte_of_the_envelope() {
         enforced(&honest, &card(), now()),
         Settled::Confirmed(..)
     ));
-    let is_full = std::env::var("LODESTAR_MATRIX").is_ok_and(|value| value == "full");
     let mut counts: BTreeMap<String, u32> = BTreeMap::new();
-    let mut seed = 0x9E37_79B9_u32;
-    for at in 0..honest.len() {
-        seed = seed.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
-        let sample = [1 << (seed >> 29), 0x20, (seed >> 16) as u8 | 1];
-        let masks: Vec<u8> = match is_full {
-            true => (1..=255).collect(),
-            false => sample.to_vec(),
+    every_byte_changed(&honest, |at, forged| {
+        let refused = reason(enforced(forged, &card(), now()));
+        let Unmatched::Untrusted { why } = &refused else {
+            panic!("byte {at}: {refused}")
         };
-        for mask in masks {
-            let mut forged = honest.clone();
-            forged[at] ^= mask;
-            let refused = reason(enforced(&forged, &card(), now()));
-            let Unmatched::Untrusted { why } = &refused else {
-                panic!("byte {at}, {mask:#x}: {refused}")
-            };
-            let why = serde_json::to_value(why).unwrap()["distrust"].to_string();
-            *counts.entry(why).or_default() += 1;
-        }
-    }
+        let why = serde_json::to_value(why).unwrap()["distrust"].to_string();
+        *counts.entry(why).or_default() += 1;
+    });
     let total: u32 = counts.values().sum();
     println!("changed bytes: 0 matches among {total} envelopes {counts:?}");
 }
@@ -276,11 +262,7 @@ fn matrix_every_byte_of_the_envelope() {
 #[test]
 fn matrix_cut_doubled_and_signed_by_others() {
     let honest = signed(&issued(&card()));
-    let mut forged: Vec<Vec<u8>> = (0..honest.len())
-        .map(|end| honest[..end].to_vec())
-        .collect();
-    forged.push([honest.clone(), honest.clone()].concat());
-    forged.push([honest.clone(), b"{}".to_vec()].concat());
+    let mut forged = cut_and_doubled(&honest);
     for seed in 3..64 {
         let mut issued = issued(&card());
         issued.key_id = key(seed).public().key_id();

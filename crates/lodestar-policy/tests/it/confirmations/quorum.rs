@@ -16,7 +16,7 @@ use serde_json::json;
 
 use super::{card, card_of, confirmed, enforced, issued, key, later, now, session, signed};
 
-fn request(quorum: u32, roles: &[&str]) -> ApprovalRequest {
+pub(crate) fn request(quorum: u32, roles: &[&str]) -> ApprovalRequest {
     let card = card();
     ApprovalRequest {
         id: RequestId::from_parts(1, [4; 10]),
@@ -34,7 +34,7 @@ fn request(quorum: u32, roles: &[&str]) -> ApprovalRequest {
     }
 }
 
-fn approver(name: &str, key: &SecretKey, roles: &[&str]) -> Approver {
+pub(crate) fn approver(name: &str, key: &SecretKey, roles: &[&str]) -> Approver {
     Approver {
         actor: name.parse().unwrap(),
         public_key: key.public(),
@@ -45,7 +45,7 @@ fn approver(name: &str, key: &SecretKey, roles: &[&str]) -> Approver {
     }
 }
 
-fn registry(approvers: Vec<Approver>) -> Approvers {
+pub(crate) fn registry(approvers: Vec<Approver>) -> Approvers {
     Approvers::new(approvers).unwrap()
 }
 

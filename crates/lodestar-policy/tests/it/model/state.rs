@@ -242,10 +242,8 @@ pub(crate) enum Said {
     Nothing,
     /// It is signed, and the channel brings it until it is told that it need not any more.
     Waits,
-    /// The log has it, perhaps not yet safely.
-    Heard {
-        counted: bool,
-    },
+    /// It counts, and the log has it, perhaps not yet safely.
+    Heard,
     /// The channel does not bring it again.
     Kept {
         counted: bool,

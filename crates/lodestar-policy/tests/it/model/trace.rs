@@ -249,12 +249,9 @@ impl<'a> Real<'a> {
         let sent = signed.find(is_it).unwrap().3.clone();
         let (id, book) = (self.id(r), self.book());
         let heard = self.desk.hear(id, &sent, &self.stage.approvers, now, book);
-        let (heard, _) = heard.unwrap();
+        let heard = heard.unwrap();
         let said = after.words[r][approver][word as usize];
-        let counted = matches!(
-            said,
-            Said::Heard { counted: true } | Said::Kept { counted: true }
-        );
+        let counted = matches!(said, Said::Heard | Said::Kept { counted: true });
         let is_refused = matches!(heard, Heard::Refused(_));
         assert_eq!(is_refused, !counted, "{heard:?}");
     }
