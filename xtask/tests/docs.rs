@@ -176,7 +176,9 @@ fn differing(page: &Path, scratch: &Path) -> Vec<String> {
         let (Some(session), Some(project)) = names else {
             continue;
         };
-        let (session, project) = (session.parse().unwrap(), project.parse().unwrap());
+        let (Ok(session), Ok(project)) = (session.parse(), project.parse()) else {
+            continue;
+        };
         let root = dir.ancestors().nth(2).expect("a session lies in a log");
         let log = LogRoot::at(root).project(&project);
         let said = match derive(&log, &session, &operators, None) {
@@ -198,7 +200,7 @@ fn operators_below(folder: &Path) -> Vec<PublicKey> {
         } else if path.parent().is_some_and(|dir| dir.ends_with("operators")) {
             let text = fs::read_to_string(&path).unwrap_or_default();
             let key: Option<NoteKey> = text.trim().parse().ok();
-            found.extend(key.map(|key| key.public_key().clone()));
+            found.extend(key.map(|key| *key.public_key()));
         }
     }
     found

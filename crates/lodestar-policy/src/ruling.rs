@@ -85,7 +85,7 @@ pub(crate) enum Spent {
     #[default]
     NotYet,
     Yes,
-    /// Somebody said no before it was.
+    /// Somebody said no before it was, or the request was closed.
     Revoked,
 }
 
@@ -96,7 +96,7 @@ impl Spending {
     }
 }
 
-/// Somebody said no while the action was about to be cleared.
+/// Somebody said no while the action was about to be cleared, or its request was closed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Revoked;
 

@@ -223,7 +223,7 @@ impl HttpChannel {
         }
     }
 
-    /// Hands an answer on, unless that was done: then the server is told once more to keep it.
+    /// Hands an answer on, unless that was done: then the server is told once more that it is consumed.
     fn take(&self, brought: Brought) -> Option<Delivered> {
         let Brought { id, request, bytes } = brought;
         let digest = sha256(&bytes);

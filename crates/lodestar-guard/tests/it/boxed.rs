@@ -1,6 +1,5 @@
 //! The tools in the box, through a configuration and the gate, against a real folder and repository.
 
-use std::path::Path;
 use std::process::Command;
 
 use lodestar_core::key::SecretKey;

@@ -38,8 +38,8 @@ impl Scene {
         let session = open(&project, config, &tool).await;
         let id = times_out(&session, arguments).await;
         let pile = Pile::below(&project.root).unwrap();
-        let shown = pile.requests().map(|shown| &shown.announcement().request);
-        let request = shown.cloned().find(|request| request.id == id).unwrap();
+        let mut shown = pile.requests().map(|shown| &shown.announcement().request);
+        let request = shown.find(|request| request.id == id).cloned().unwrap();
         Self {
             project,
             session,

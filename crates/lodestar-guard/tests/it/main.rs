@@ -16,6 +16,7 @@ mod holds;
 mod http_channel;
 mod hub;
 mod imitation;
+mod model;
 mod opening;
 mod people;
 mod races;

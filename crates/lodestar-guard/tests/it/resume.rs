@@ -2,11 +2,15 @@
 //! call of exactly this act, whenever that is made again in time.
 
 use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
+use lodestar_core::id::RequestId;
 use lodestar_core::statement::ApprovalDecision;
-use lodestar_guard::channel::Closing;
+use lodestar_guard::Holds;
+use lodestar_guard::channel::{Announcement, Channel, Closing, Delivered, Doing, Notice};
 use lodestar_kernel::record::Rejection;
+use lodestar_log::ProjectLog;
 use serde_json::json;
 
 use crate::governed::{CountingTool, Project, count};
@@ -263,4 +267,80 @@ async fn people_are_told_of_what_ran_without_them() {
     session.close("done").await.unwrap();
     let notices = pigeon.notices.lock().unwrap();
     assert_eq!(notices[0].what, "box.write a.md");
+}
+
+/// A channel that looks, when it is told to let go of a grant, whether the log has it on disk.
+struct Doubting {
+    pigeon: Arc<Pigeon>,
+    project: ProjectLog,
+    /// Grants that it was told to let go of too early.
+    early: AtomicUsize,
+}
+
+impl Doubting {
+    fn grants_on_disk(&self) -> usize {
+        let sessions = self.project.sessions_on_disk().unwrap();
+        let texts = sessions.iter().map(|session| {
+            let path = self.project.session(session).events_path();
+            std::fs::read_to_string(path).unwrap()
+        });
+        let count = |text: String| {
+            let lines = text.lines();
+            lines
+                .filter(|line| line.contains("\"approval.granted@1\""))
+                .count()
+        };
+        texts.map(count).sum()
+    }
+}
+
+impl Channel for Doubting {
+    fn announce<'a>(&'a self, announcement: &'a Announcement) -> Doing<'a, ()> {
+        self.pigeon.announce(announcement)
+    }
+
+    fn withdraw<'a>(&'a self, request: RequestId, closing: Closing) -> Doing<'a, ()> {
+        self.pigeon.withdraw(request, closing)
+    }
+
+    fn notify<'a>(&'a self, notice: &'a Notice) -> Doing<'a, ()> {
+        self.pigeon.notify(notice)
+    }
+
+    fn next(&self) -> Doing<'_, Delivered> {
+        self.pigeon.next()
+    }
+
+    fn recorded<'a>(&'a self, delivered: &'a Delivered) -> Doing<'a, ()> {
+        let let_go = self.pigeon.recorded.lock().unwrap().len();
+        if self.grants_on_disk() <= let_go {
+            self.early.fetch_add(1, Ordering::SeqCst);
+        }
+        self.pigeon.recorded(delivered)
+    }
+}
+
+#[tokio::test]
+async fn a_channel_lets_go_of_a_grant_only_when_the_log_has_it_on_disk() {
+    let project = Project::new();
+    let (tool, pigeon) = (CountingTool::new("box.send"), Arc::new(Pigeon::default()));
+    let channel = Arc::new(Doubting {
+        pigeon: Arc::clone(&pigeon),
+        project: project.log(),
+        early: AtomicUsize::new(0),
+    });
+    let others = ["box.read", "box.write"].map(CountingTool::new);
+    let setup = project.setup(&config(30, ""), &others).tool(tool);
+    let told: Arc<dyn Channel> = channel.clone();
+    let session = setup.holds(Holds::Tell(vec![told])).open().await.unwrap();
+    for number in 1..=20 {
+        let arguments = json!({"to": "anna@corp.example", "text": format!("letter {number}")});
+        let request = times_out(&session, arguments).await;
+        let mut asked = pigeon.requests().into_iter();
+        let asked = asked.find(|asked| asked.id == request).unwrap();
+        pigeon.say(&asked, 1, GRANT);
+        pigeon.heard(number).await;
+    }
+    assert_eq!(channel.early.load(Ordering::SeqCst), 0);
+    session.close("done").await.unwrap();
 }

@@ -119,7 +119,9 @@ impl Kernel {
         let receipt = match (clearing, permit.request()) {
             (Ok(Some(receipt)), _) => receipt?,
             (Err(Revoked), Some(request)) => {
-                let reason = "somebody said no while it was about to run".to_owned();
+                let reason =
+                    "somebody said no, or the request was closed, while it was about to run"
+                        .to_owned();
                 return refuse(Rejection::ApprovalDenied { request, reason });
             }
             (Ok(None) | Err(Revoked), _) => return refuse(Rejection::Halted),

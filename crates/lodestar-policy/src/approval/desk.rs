@@ -206,9 +206,7 @@ impl Desk {
     ) -> Result<Permit, (Box<Held>, NotSpendable)> {
         self.settle();
         match self.requests.spendable(id, held.fingerprint(), now) {
-            Ok(_) if self.taken.contains_key(&id) => {
-                Err((Box::new(held), NotSpendable::Taken))
-            }
+            Ok(_) if self.taken.contains_key(&id) => Err((Box::new(held), NotSpendable::Taken)),
             Ok(grants) => {
                 let spending = Arc::new(Spending::default());
                 self.taken.insert(id, Arc::clone(&spending));
@@ -230,7 +228,8 @@ impl Desk {
         });
     }
 
-    /// Ends a request, and records it where no other event says it.
+    /// Ends a request, and records it where no other event says it. Permits on their way are worth
+    /// nothing then; one that was spent just now has ended it already.
     pub fn close(
         &mut self,
         id: RequestId,
@@ -238,8 +237,14 @@ impl Desk {
         book: Book<'_>,
     ) -> Result<(), AppendError> {
         self.settle();
-        self.taken.remove(&id);
         if matches!(self.requests.standing(id), None | Some(Standing::Over(_))) {
+            return Ok(());
+        }
+        // Another call may have taken the grants since whoever closes it gave them up.
+        let spending = self.taken.get(&id).map(Arc::clone);
+        let mut spent = spending.as_ref().map(|spending| spending.lock());
+        if spent.as_deref() == Some(&Spent::Yes) {
+            self.requests.close(id, Closing::Spent);
             return Ok(());
         }
         if let Some(kind) = Closed::kind(closing) {
@@ -249,6 +254,9 @@ impl Desk {
                 closing,
             };
             book.log.append(kind, book.actor, &parents, &closed)?;
+        }
+        if let Some(spent) = &mut spent {
+            **spent = Spent::Revoked;
         }
         self.requests.close(id, closing);
         Ok(())

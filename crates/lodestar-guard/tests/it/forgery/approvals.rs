@@ -8,7 +8,7 @@ use lodestar_log::Clock;
 use lodestar_policy::ApprovalRequest;
 use serde_json::json;
 
-use super::mutants::Mutants;
+use super::mutants::{Change, Mutants};
 use super::{Scene, reasons_of};
 use crate::governed::{GRADES, count};
 use crate::people::{GRANT, key, said, times_out};
@@ -60,7 +60,7 @@ fn forgeries(request: &ApprovalRequest) -> Mutants {
     mutants.of_text(&genuine);
     let honest = issued(&genuine);
     let other_act = sha256(b"another act").to_string().parse().unwrap();
-    let mut changes: Vec<(&'static str, &dyn Fn(&mut Issued<Approval>))> = vec![
+    let mut changes: Vec<Change<'_, Approval>> = vec![
         ("not_yet_issued", &|it| it.issued_at = seconds(3600)),
         ("expired", &|it| it.expires_at = Some(seconds(-1))),
         ("expired", &|it| it.expires_at = Some(it.issued_at)),

@@ -10,7 +10,7 @@ use lodestar_core::time::Timestamp;
 use lodestar_log::Clock;
 use serde_json::json;
 
-use super::mutants::Mutants;
+use super::mutants::{Change, Mutants};
 use super::{Scene, reasons_of};
 use crate::beforehand::{YES, confirming, left, put, word};
 use crate::governed::count;
@@ -32,7 +32,7 @@ fn forgeries(scene: &Scene) -> Mutants {
     let envelope = Envelope::from_json(&genuine).unwrap();
     let honest: Issued<Confirmation> =
         serde_json::from_slice(envelope.unverified_payload()).unwrap();
-    let changes: [(&'static str, &dyn Fn(&mut Issued<Confirmation>)); 14] = [
+    let changes: [Change<'_, Confirmation>; 14] = [
         ("other_origin", &|it| {
             it.subject.origin = ConfirmationOrigin::OperatorContractReview;
         }),

@@ -14,6 +14,9 @@ pub(super) struct Mutant {
     pub(super) reason: Option<&'static str>,
 }
 
+/// Another statement made of an honest one, and why that one counts for nothing.
+pub(super) type Change<'a, T> = (&'static str, &'a dyn Fn(&mut Issued<T>));
+
 /// Mutants by what was done to them.
 #[derive(Default)]
 pub(super) struct Mutants {
@@ -92,7 +95,7 @@ impl Mutants {
         &mut self,
         honest: &Issued<T>,
         signer: &SecretKey,
-        changes: &[(&'static str, &dyn Fn(&mut Issued<T>))],
+        changes: &[Change<'_, T>],
     ) {
         let genuine = Envelope::sign(honest, signer).unwrap().to_json();
         let genuine: Value = serde_json::from_slice(&genuine).unwrap();

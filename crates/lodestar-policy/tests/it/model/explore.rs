@@ -27,6 +27,8 @@ pub(crate) struct Counterexample {
     pub(crate) law: Law,
     pub(crate) steps: Vec<Step>,
     pub(crate) state: State,
+    /// States that were seen until then.
+    pub(crate) seen: usize,
 }
 
 /// Goes everywhere. Of the laws that are broken, only those of `laws` count.
@@ -146,7 +148,13 @@ impl Map {
             place = from as usize;
         }
         steps.reverse();
-        Box::new(Counterexample { law, steps, state })
+        let seen = self.places.len();
+        Box::new(Counterexample {
+            law,
+            steps,
+            state,
+            seen,
+        })
     }
 }
 

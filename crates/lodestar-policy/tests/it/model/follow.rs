@@ -282,9 +282,10 @@ impl Machine {
             self.write(state, process, Record::Granted(r, approver));
         }
         let is_hasty = self.is_wrong(Wrong::ChannelForgetsBeforeTheLogKnows);
-        state.words[r][approver][word as usize] = match is_hasty {
-            true => Said::Kept { counted },
-            false => Said::Heard { counted },
+        // Nothing is lost with a word that does not count.
+        state.words[r][approver][word as usize] = match counted && !is_hasty {
+            true => Said::Heard,
+            false => Said::Kept { counted },
         };
     }
 
@@ -292,7 +293,7 @@ impl Machine {
         state.logs[log].safe = self.whole(state, log);
         state.logs[log].tail.clear();
         self.each_word(state, log, |said| match said {
-            Said::Heard { counted } => Said::Kept { counted },
+            Said::Heard => Said::Kept { counted: true },
             said => said,
         });
     }
@@ -316,7 +317,7 @@ impl Machine {
         state.logs[log].tail.clear();
         self.stop(state, process);
         self.each_word(state, log, |said| match said {
-            Said::Heard { .. } => Said::Waits,
+            Said::Heard => Said::Waits,
             said => said,
         });
         for r in 0..SLOTS {
@@ -377,7 +378,8 @@ impl Machine {
             }
         }
         self.sync(state, log);
-        state.logs[log].session += 1;
+        // Never the first again, and never the one before.
+        state.logs[log].session = 1 + state.logs[log].session % 3;
     }
 
     /// What a process that starts makes of a log.

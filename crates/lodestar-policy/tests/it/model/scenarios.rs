@@ -34,6 +34,17 @@ pub(crate) const SIMPLE: Scenario = Scenario {
     ..PAIR
 };
 
+/// One agent calls again after one crash.
+pub(crate) const CUT: Scenario = Scenario {
+    name: "a call that is made again, a crash",
+    calls: [2, 0],
+    budget: Budget {
+        stops: 1,
+        ..SIMPLE.budget
+    },
+    ..SIMPLE
+};
+
 const TWO_STOPS: Budget = Budget {
     stops: 2,
     ..PAIR.budget

@@ -166,7 +166,7 @@ pub(crate) struct Log {
     pub(crate) safe: Fold,
     pub(crate) tail: Vec<Record>,
     pub(crate) locked: bool,
-    /// How many sessions were over before this one.
+    /// Which session it is; the first is that of the confirmation.
     pub(crate) session: u8,
 }
 
@@ -242,10 +242,8 @@ pub(crate) enum Said {
     Nothing,
     /// It is signed, and the channel brings it until it is told that it need not any more.
     Waits,
-    /// The log has it, perhaps not yet safely.
-    Heard {
-        counted: bool,
-    },
+    /// It counts, and the log has it, perhaps not yet safely.
+    Heard,
     /// The channel does not bring it again.
     Kept {
         counted: bool,

@@ -251,10 +251,7 @@ impl<'a> Real<'a> {
         let heard = self.desk.hear(id, &sent, &self.stage.approvers, now, book);
         let heard = heard.unwrap();
         let said = after.words[r][approver][word as usize];
-        let counted = matches!(
-            said,
-            Said::Heard { counted: true } | Said::Kept { counted: true }
-        );
+        let counted = matches!(said, Said::Heard | Said::Kept { counted: true });
         let is_refused = matches!(heard, Heard::Refused(_));
         assert_eq!(is_refused, !counted, "{heard:?}");
     }
