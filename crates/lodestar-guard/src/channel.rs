@@ -58,6 +58,22 @@ pub struct Delivered {
 /// Most that one answer may take; a longer one is cut there, and therefore refused.
 pub const MAX_DELIVERED: usize = 64 << 10;
 
+/// The last byte of an answer that was cut. It stands in no statement: without it, one that was only
+/// followed by blanks would be whole again.
+const CUT: u8 = 0;
+
+impl Delivered {
+    /// Something that came in, cut where it is too long. Of what came, one byte more than
+    /// [`MAX_DELIVERED`] is enough.
+    pub fn of(request: RequestId, mut bytes: Vec<u8>) -> Self {
+        if bytes.len() > MAX_DELIVERED {
+            bytes.truncate(MAX_DELIVERED - 1);
+            bytes.push(CUT);
+        }
+        Self { request, bytes }
+    }
+}
+
 /// Why a channel is of no use at the moment.
 #[derive(Debug, Error)]
 #[error("the {channel} cannot be used: {problem}")]
@@ -103,4 +119,22 @@ pub trait Channel: Send + Sync {
     /// Tells the channel that what it delivered is in the log, whatever came of it: it need not be
     /// delivered again.
     fn recorded<'a>(&'a self, delivered: &'a Delivered) -> Doing<'a, ()>;
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_too_long_is_no_json_any_more_whatever_it_was() {
+        let request = RequestId::from_parts(1, [0; 10]);
+        for (length, is_whole) in [(MAX_DELIVERED, true), (MAX_DELIVERED + 1, false)] {
+            let mut bytes = b"{}".to_vec();
+            bytes.resize(length, b' ');
+            let delivered = Delivered::of(request, bytes);
+            assert_eq!(delivered.bytes.len(), MAX_DELIVERED);
+            let read = serde_json::from_slice::<serde_json::Value>(&delivered.bytes);
+            assert_eq!(read.is_ok(), is_whole);
+        }
+    }
 }

@@ -226,7 +226,8 @@ impl HttpChannel {
     /// Hands an answer on, unless that was done: then the server is told once more that it is consumed.
     fn take(&self, brought: Brought) -> Option<Delivered> {
         let Brought { id, request, bytes } = brought;
-        let digest = sha256(&bytes);
+        let delivered = Delivered::of(request, bytes);
+        let digest = sha256(&delivered.bytes);
         let mut taken = lock(&self.taken);
         let is_known = taken
             .iter()
@@ -236,15 +237,13 @@ impl HttpChannel {
             let _ = self.shared.outbox.put(Letter::Consume(id));
             return None;
         }
-        remember(
-            &mut taken,
-            Taken {
-                id,
-                request,
-                digest,
-            },
-        );
-        Some(Delivered { request, bytes })
+        let it = Taken {
+            id,
+            request,
+            digest,
+        };
+        remember(&mut taken, it);
+        Some(delivered)
     }
 }
 

@@ -387,6 +387,12 @@ async fn what_is_no_genuine_answer_is_recorded_consumed_and_opens_nothing() {
     session.close("done").await.unwrap();
     let events = project.events(session.id());
     assert_eq!(count(&events, "approval.refused"), brought);
+    assert_eq!(count(&events, "approval.granted"), 1);
+    let place = |kind: &str| events.iter().rposition(|(found, _)| found == kind);
+    assert!(
+        place("approval.refused@1") < place("approval.granted@1"),
+        "what was padded, cut or sent elsewhere is refused, and then the genuine one counts"
+    );
     let written = format!("{events:?}{session:?}");
     assert!(!written.contains(&token()), "the token is in the log");
     assert!(written.contains("[credential removed]"));

@@ -96,7 +96,7 @@ impl Inbox {
     /// The next answer, if what waits is any.
     pub(super) fn take(&mut self, folder: &Folder) -> io::Result<Option<Delivered>> {
         while let Some((name, came)) = self.waiting.pop_front() {
-            let read = folder.read(&name, MAX_DELIVERED);
+            let read = folder.read(&name, MAX_DELIVERED + 1);
             if let Err(problem) = read {
                 self.waiting.push_front((name, came));
                 return Err(problem);
@@ -117,16 +117,14 @@ impl Inbox {
             let Some(request) = name::answered(&name) else {
                 continue;
             };
+            let delivered = Delivered::of(request, content.bytes);
             let outstanding = Outstanding {
                 stamp: content.stamp,
                 request,
-                digest: sha256(&content.bytes),
+                digest: sha256(&delivered.bytes),
             };
             self.outstanding.insert(name, outstanding);
-            return Ok(Some(Delivered {
-                request,
-                bytes: content.bytes,
-            }));
+            return Ok(Some(delivered));
         }
         Ok(None)
     }

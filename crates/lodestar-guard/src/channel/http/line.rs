@@ -90,7 +90,7 @@ impl Line {
             query: &[("wait_ms", wait.as_str())],
             accept: Some(ANSWER_TYPE),
             content: None,
-            most: MAX_DELIVERED,
+            most: MAX_DELIVERED + 1,
             within: self.wait + self.timeout,
         };
         let said = self.client.ask(asked).await;
