@@ -17,7 +17,7 @@ pub use reply::{Outcome, Reply};
 pub use say::DecideError;
 
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, OnceLock};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::time::Duration;
 
 use lodestar_core::event::EventType;
@@ -70,6 +70,16 @@ struct Inner {
     halt_noted: OnceLock<()>,
     /// Calls hold it shared; whoever closes the session waits for all of them.
     running: RwLock<Open>,
+}
+
+/// Nobody listens for a session that is gone.
+impl Drop for Inner {
+    fn drop(&mut self) {
+        let listeners = self.listeners.get_mut();
+        for listener in listeners.unwrap_or_else(PoisonError::into_inner).drain(..) {
+            listener.abort();
+        }
+    }
 }
 
 /// Whether a session takes calls.

@@ -168,14 +168,23 @@ async fn a_copy_of_a_spent_envelope_is_worth_nothing_also_after_a_restart() {
     assert!(!held.calls().await);
     // The request of the last call is open, so that the session goes on.
     held.session.close("done").await.unwrap();
-    let again = open(&held.project, &config, &held.tool, &held.pigeon).await;
-    assert_eq!(again.id(), held.session.id());
-    put(&held.project, &held.request, id(), &bytes);
+    let Held {
+        project,
+        tool,
+        pigeon,
+        session,
+        request,
+    } = held;
+    let before = session.id().clone();
+    drop(session);
+    let again = open(&project, &config, &tool, &pigeon).await;
+    assert_eq!(*again.id(), before);
+    put(&project, &request, id(), &bytes);
     times_out(&again, send()).await;
-    assert_eq!(held.tool.ran(), 1);
+    assert_eq!(tool.ran(), 1);
     again.close("done").await.unwrap();
-    held.project.assert_sound(again.id());
-    let reasons = reasons(&held.project.events(again.id()));
+    project.assert_sound(again.id());
+    let reasons = reasons(&project.events(again.id()));
     assert_eq!(reasons, ["consumed"; 3]);
 }
 

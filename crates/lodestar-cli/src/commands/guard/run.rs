@@ -34,9 +34,9 @@ A script is TOML, or JSON with one step on each line (.jsonl):
   [[step]]
   observe = { source = \"mail\", text = \"content from elsewhere\" }
 
-Held calls wait for people, who answer with `lodestar approve`, for `approval_timeout_ms`; then, or at
-once where that is 0, they end, and their requests stay open. A step that ends otherwise than
-expected exits with 1.
+Held calls wait for people, who answer with `lodestar approve`, as long as `approval_timeout_ms`
+says. Then, or at once where that is 0, they end, and their requests stay open. A step that ends
+otherwise than expected exits with 1.
 
 Examples:
   lodestar guard run --config lodestar.toml --script rehearsal.toml
