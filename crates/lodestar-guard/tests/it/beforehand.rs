@@ -16,7 +16,7 @@ use lodestar_policy::confirmation::Evidence;
 use serde_json::Value;
 
 use crate::governed::{CountingTool, Project, count};
-use crate::people::{GRANT, Pigeon, config, key, open, random, send, times_out};
+use crate::people::{GRANT, Pigeon, config, gone, key, open, random, send, times_out};
 
 /// Keys 1 and 5 may confirm in dialogs, 1 as person-1 who may also approve, 5 as somebody who may not.
 pub(crate) fn confirming(timeout: u64, mode: &str, more: &str) -> String {
@@ -176,7 +176,7 @@ async fn a_copy_of_a_spent_envelope_is_worth_nothing_also_after_a_restart() {
         request,
     } = held;
     let before = session.id().clone();
-    drop(session);
+    gone(&project, session).await;
     let again = open(&project, &config, &tool, &pigeon).await;
     assert_eq!(*again.id(), before);
     put(&project, &request, id(), &bytes);
@@ -202,7 +202,7 @@ async fn a_confirmation_counted_before_a_crash_is_not_lost_and_not_counted_twice
         request,
     } = held;
     let id = session.id().clone();
-    drop(session);
+    gone(&project, session).await;
     let again = open(&project, &config, &tool, &pigeon).await;
     assert_eq!(*again.id(), id);
     times_out(&again, send()).await;

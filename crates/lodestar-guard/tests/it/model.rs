@@ -16,7 +16,7 @@ use lodestar_kernel::step::{Step as Made, Steps};
 use serde_json::{Value, json};
 
 use crate::governed::{CountingTool, Project};
-use crate::people::{Pigeon, config, said};
+use crate::people::{Pigeon, config, gone, said};
 
 #[path = "../../../lodestar-policy/tests/it/model/follow.rs"]
 #[allow(dead_code, reason = "what is explored there is not explored here")]
@@ -286,7 +286,7 @@ impl Both {
             session.close("client went away").await.unwrap();
             self.step(Step::Close(self.process));
         }
-        drop(session);
+        gone(&self.project, session).await;
         self.compare();
         self.process = 1 - self.process;
         // What listened in the process that is gone does not take the words of the next.

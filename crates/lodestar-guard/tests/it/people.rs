@@ -12,6 +12,7 @@ use lodestar_guard::channel::{Announcement, Channel, Closing, Delivered, Doing, 
 use lodestar_guard::{Holds, Session};
 use lodestar_kernel::record::Rejection;
 use lodestar_log::Clock;
+use lodestar_log::verify::is_live;
 use lodestar_policy::{ApprovalRequest, Signed};
 use serde_json::{Value, json};
 use tokio::sync::Notify;
@@ -173,3 +174,16 @@ pub(crate) async fn times_out(session: &Session, arguments: Value) -> RequestId 
 }
 
 pub(crate) const GRANT: ApprovalDecision = ApprovalDecision::Grant;
+
+/// Lets go of a session, and waits until nothing of its process has it any more.
+pub(crate) async fn gone(project: &Project, session: Session) {
+    let dir = project.log().session(session.id());
+    drop(session);
+    for _ in 0..5_000 {
+        if !is_live(&dir).unwrap() {
+            return;
+        }
+        tokio::time::sleep(Duration::from_millis(1)).await;
+    }
+    panic!("the session is still held");
+}

@@ -14,7 +14,7 @@ use lodestar_log::ProjectLog;
 use serde_json::json;
 
 use crate::governed::{CountingTool, Project, count};
-use crate::people::{GRANT, Pigeon, config, open, said, send, times_out};
+use crate::people::{GRANT, Pigeon, config, gone, open, said, send, times_out};
 
 #[tokio::test]
 async fn a_grant_that_comes_after_the_caller_left_opens_the_same_call_once() {
@@ -92,7 +92,7 @@ async fn a_session_that_was_closed_or_crashed_is_taken_up_again_with_its_request
         if !crash {
             first.close("client went away").await.unwrap();
         }
-        drop(first);
+        gone(&project, first).await;
         pigeon.say(&pigeon.requests()[0], 1, GRANT);
         let again = open(&project, &config, &tool, &pigeon).await;
         assert_eq!(*again.id(), id, "crash: {crash}");
@@ -115,13 +115,13 @@ async fn a_grant_that_was_heard_before_a_crash_is_not_lost_and_a_spent_one_stays
     pigeon.say(&pigeon.requests()[0], 1, GRANT);
     pigeon.heard(1).await;
     let id = session.id().clone();
-    drop(session);
+    gone(&project, session).await;
     let session = open(&project, &config, &tool, &pigeon).await;
     assert_eq!(*session.id(), id);
     assert!(session.call("box.send", send()).await.unwrap().ran());
     let open_still = json!({"to": "anna@corp.example", "text": "another"});
     times_out(&session, open_still).await;
-    drop(session);
+    gone(&project, session).await;
     let session = open(&project, &config, &tool, &pigeon).await;
     assert_eq!(*session.id(), id);
     times_out(&session, send()).await;
@@ -138,7 +138,7 @@ async fn under_another_configuration_the_requests_are_closed_and_it_is_said() {
     let request = times_out(&first, send()).await;
     let id = first.id().clone();
     first.close("client went away").await.unwrap();
-    drop(first);
+    gone(&project, first).await;
     pigeon.say(&pigeon.requests()[0], 1, GRANT);
     let more = "[approvals.default]\nquorum = 2\n";
     let other = open(&project, &config(30, more), &tool, &pigeon).await;
