@@ -15,7 +15,7 @@ use tokio::task::JoinHandle;
 
 use crate::governed::{CountingTool, Project, count};
 use crate::hub::{Hub, Rude, answer, identity, until};
-use crate::people::{GRANT, config, random, said, send, times_out};
+use crate::people::{GRANT, config, gone, random, said, send, times_out};
 
 /// A variable that is set in every test: what it says is the token.
 const TOKEN_ENV: &str = "CARGO_PKG_NAME";
@@ -438,7 +438,7 @@ async fn an_answer_that_was_not_recorded_before_a_restart_comes_again() {
     times_out(&session, send()).await;
     let request = hub.request(1).await;
     session.close("the client went away").await.unwrap();
-    drop(session);
+    gone(&project, session).await;
     hub.bring(request.id, said(&request, 1, GRANT));
     let session = open(&project, &config, &tool).await;
     until("it is heard", || hub.kept() == 0).await;
@@ -484,7 +484,7 @@ async fn a_server_that_hangs_holds_up_neither_the_drop_directory_nor_an_opening(
         times_out(&session, text(number)).await;
     }
     session.close("restarted").await.unwrap();
-    drop(session);
+    gone(&project, session).await;
     let channels = channel::configured(&Config::parse(&config, &project.root).unwrap()).unwrap();
     assert_eq!(channels.len(), 2);
     let started = Instant::now();
