@@ -8,6 +8,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use lodestar_log::SessionDir;
+use tokio::time::Instant;
 
 use crate::stop::Stop;
 
@@ -26,9 +27,11 @@ pub struct Halt {
     recording: Arc<Mutex<()>>,
     /// What runs is told to stop.
     pub(crate) stop: Stop,
+    /// Whoever has it looks for all others that wait, the next time at this moment.
+    looking: Arc<tokio::sync::Mutex<Option<Instant>>>,
 }
 
-/// How often a running call looks for a halt from outside.
+/// How often somebody looks for a halt from outside while calls run or wait.
 const LOOK_EVERY: Duration = Duration::from_millis(200);
 
 impl Halt {
@@ -39,6 +42,7 @@ impl Halt {
             halted: Arc::default(),
             recording: Arc::default(),
             stop: Stop::new(),
+            looking: Arc::default(),
         }
     }
 
@@ -82,14 +86,22 @@ impl Halt {
 
     /// Resolves when it is halted, from inside or outside.
     pub(crate) async fn halted(&self) {
+        tokio::select! {
+            () = self.stop.stopped() => {}
+            () = self.look() => {}
+        }
+    }
+
+    /// Looks at the disk again and again, one of all that wait at a time: a thousand calls that wait for
+    /// people cost as much as one. Whoever takes over looks when the one before would have.
+    async fn look(&self) {
+        let mut next = self.looking.lock().await;
         loop {
-            tokio::select! {
-                () = self.stop.stopped() => return,
-                () = tokio::time::sleep(LOOK_EVERY) => {
-                    if self.is_halted() {
-                        return;
-                    }
-                }
+            let at = *next.get_or_insert_with(|| Instant::now() + LOOK_EVERY);
+            tokio::time::sleep_until(at).await;
+            *next = None;
+            if self.is_halted() {
+                return;
             }
         }
     }
