@@ -82,17 +82,13 @@ pub(crate) fn interrupted(
                  says more"
             ))
         };
-        // It may have been closed between the two looks.
-        let read = Ledger::read(log, &keys.trust(), &BTreeSet::new());
-        let (again, _) = read.map_err(unreadable)?;
-        if again.session(session).map(|now| &now.state) != Some(&facts.state) {
-            continue;
-        }
         let options = WriterOptions::new(keys.log.clone());
-        let writer = match LogWriter::reopen(log, session, &options) {
+        let writer = match LogWriter::reopen_as_seen(log, session, facts, &options) {
             Ok(writer) => writer,
-            // Somebody else has taken it up, or it was stopped before anybody was told of it.
-            Err(OpenError::Busy { .. } | OpenError::NotFound { .. }) => continue,
+            // Somebody else has dealt with it, or it was stopped before anybody was told of it.
+            Err(
+                OpenError::Busy { .. } | OpenError::Changed { .. } | OpenError::NotFound { .. },
+            ) => continue,
             Err(problem) => return Err(named(problem.into())),
         };
         let past = Past::of(&dir).map_err(named)?;

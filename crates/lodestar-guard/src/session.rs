@@ -2,6 +2,7 @@
 //! of it into the log.
 
 mod beforehand;
+mod begin;
 mod call;
 mod hold;
 mod memory;
@@ -21,23 +22,25 @@ use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::time::Duration;
 
 use lodestar_core::event::EventType;
+use lodestar_core::id::RequestId;
 use lodestar_core::name::{ActorId, SessionId};
 use lodestar_core::scope::Scope;
 use lodestar_core::sensitivity::Sensitivity;
 use lodestar_firewall::provenance::ProvenanceIndex;
 use lodestar_kernel::Kernel;
 use lodestar_kernel::registry::Registry;
+use lodestar_kernel::stop::Stop;
 use lodestar_log::LogWriter;
-use lodestar_policy::{Approvers, Gate};
+use lodestar_policy::{Approvers, Closing, Gate};
 use serde::Serialize;
 use serde_json::json;
 use tokio::sync::RwLock;
-use tokio::task::AbortHandle;
+use tokio::task::JoinHandle;
 
 use crate::error::GuardError;
 use crate::recover::Abandoned;
 use beforehand::Beforehand;
-use hold::Office;
+use hold::{Left, Office};
 use memory::Memory;
 
 /// A handle on a governed session. Clones are the same session; calls may run side by side.
@@ -59,7 +62,9 @@ struct Inner {
     holds: Holds,
     office: Mutex<Office>,
     abandoned: Vec<Abandoned>,
-    listeners: Mutex<Vec<AbortHandle>>,
+    listeners: Mutex<Vec<JoinHandle<()>>>,
+    /// Thrown when nobody listens any more.
+    deaf: Stop,
     channel_problem: Mutex<Option<String>>,
     approvers: Approvers,
     confirmations: Beforehand,
@@ -200,19 +205,23 @@ impl Session {
         if std::mem::replace(&mut *running, Open::No) == Open::No {
             return Ok(self.counts());
         }
+        self.stop_listening().await;
         let session = self.clone();
         let reason = reason.to_owned();
         let closing = tokio::task::spawn_blocking(move || session.close_now(&reason));
-        closing.await.map_err(|_| GuardError::Panicked)?
+        let (counts, overdue) = closing.await.map_err(|_| GuardError::Panicked)??;
+        for request in overdue {
+            self.withdraw(request, Closing::Expired).await;
+        }
+        Ok(counts)
     }
 
-    fn close_now(&self, reason: &str) -> Result<Counts, GuardError> {
+    fn close_now(&self, reason: &str) -> Result<(Counts, Vec<RequestId>), GuardError> {
         let counts = self.counts();
-        self.stop_listening();
-        let open_requests = self.leave_requests()?;
-        let payload = json!({"reason": reason, "counts": counts, "open_requests": open_requests});
+        let Left { overdue, open } = self.leave_requests()?;
+        let payload = json!({"reason": reason, "counts": counts, "open_requests": open});
         let checkpoint = self.inner.log.close(&self.inner.actor, &payload)?;
         self.inner.memory.ended(checkpoint.size)?;
-        Ok(counts)
+        Ok((counts, overdue))
     }
 }

@@ -31,6 +31,12 @@ pub enum OpenError {
         /// Which.
         session: SessionId,
     },
+    /// Somebody has closed it or taken it up since it was looked at.
+    #[error("session `{session}` was closed or taken up by somebody else meanwhile")]
+    Changed {
+        /// Which.
+        session: SessionId,
+    },
     /// The session's log is not as its writer left it, and more is wrong than a crash explains.
     #[error("session `{session}` cannot be continued: {problem}")]
     Tampered {

@@ -1,11 +1,12 @@
 //! What a session that is over left behind, read from its log: calls without an end, requests without
 //! an answer.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Display;
 
 use lodestar_core::event::EventType;
 use lodestar_core::id::{ActionId, RequestId};
+use lodestar_core::statement::ConfirmationId;
 use lodestar_core::time::Timestamp;
 use lodestar_kernel::opening::Opening;
 use lodestar_kernel::record::{Cleared, Finished, Unknown};
@@ -29,6 +30,7 @@ pub(crate) struct Past {
     /// Whether it was halted, which is for good.
     pub(crate) halted: bool,
     confirmations: SpentBefore,
+    spent: BTreeSet<ConfirmationId>,
     unfinished: BTreeMap<ActionId, (u64, Unknown)>,
 }
 
@@ -70,6 +72,7 @@ impl Past {
             }
             EventType::CONFIRMATION_CONSUMED => {
                 if let Some(consumed) = read::<Consumed>(payload) {
+                    self.spent.insert(consumed.id);
                     self.confirmations.take_in(consumed);
                 }
             }
@@ -129,6 +132,11 @@ impl Past {
             because: "the session ended before the call's result was recorded".to_owned(),
         };
         self.unfinished.insert(cleared.action, (seq, unknown));
+    }
+
+    /// The confirmations that its log says were spent.
+    pub(crate) fn spent(&self) -> BTreeSet<ConfirmationId> {
+        self.spent.clone()
     }
 
     /// What was cleared and has no end, in the order of clearing.

@@ -1,14 +1,21 @@
 //! What operators said of an act before it was asked for. When an action is held, confirmations that were
 //! dropped for it are laid beside it; the log has each as it came, and what became of it.
 
+use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
 
 use lodestar_core::event::EventType;
-use lodestar_core::statement::confirmation::{ConsumeLedger, MemoryLedger};
+use lodestar_core::statement::ConfirmationId;
+use lodestar_core::statement::confirmation::{
+    ConfirmationField, ConsumeLedger, Consumption, LedgerError, MemoryLedger, Spent,
+};
+use lodestar_core::time::Timestamp;
 use lodestar_kernel::step::Step;
 use lodestar_log::{AppendError, Barrier};
-use lodestar_policy::confirmation::{Confirmations, HeldAct, Recorded, Settled, Unmatched, settle};
+use lodestar_policy::confirmation::{
+    Confirmations, Confirmed, HeldAct, Recorded, Settled, Unmatched, settle,
+};
 use lodestar_policy::{ApprovalRequest, Heard};
 use serde::Serialize;
 
@@ -22,7 +29,7 @@ use crate::error::GuardError;
 pub(super) struct Beforehand {
     rules: Confirmations,
     folder: PathBuf,
-    ledger: Mutex<Box<dyn ConsumeLedger>>,
+    ledger: Mutex<Ledgers>,
 }
 
 impl std::fmt::Debug for Beforehand {
@@ -34,28 +41,62 @@ impl std::fmt::Debug for Beforehand {
 }
 
 impl Beforehand {
-    pub(super) fn open(config: &Config) -> Result<Self, OpenError> {
+    /// For a session whose log says that these were spent.
+    pub(super) fn open(
+        config: &Config,
+        logged: BTreeSet<ConfirmationId>,
+    ) -> Result<Self, OpenError> {
         let rules = config.confirmations.clone();
         // Without a key nothing is trusted, and what is not trusted is never spent.
-        let ledger = match rules.keys.keys().is_empty() {
+        let shared = match rules.keys.keys().is_empty() {
             true => Box::new(MemoryLedger::default()),
             false => ledger(config)?,
         };
         Ok(Self {
             rules,
             folder: drop_folder(config),
-            ledger: Mutex::new(ledger),
+            ledger: Mutex::new(Ledgers { shared, logged }),
         })
     }
 }
 
-/// Whether a dropped confirmation has been dealt with.
-#[derive(PartialEq, Eq)]
-enum Dealt {
+/// What all processes share, and what the session's own log says. A confirmation is for one session: what
+/// the log of that one says stays true when the store is lost, or forgets.
+struct Ledgers {
+    shared: Box<dyn ConsumeLedger>,
+    logged: BTreeSet<ConfirmationId>,
+}
+
+impl ConsumeLedger for Ledgers {
+    fn is_spent(&mut self, id: ConfirmationId) -> Result<bool, LedgerError> {
+        Ok(self.logged.contains(&id) || self.shared.is_spent(id)?)
+    }
+
+    fn consume(&mut self, consumption: &Consumption) -> Result<Spent, LedgerError> {
+        match self.logged.contains(&consumption.id) {
+            true => Ok(Spent::Before),
+            false => self.shared.consume(consumption),
+        }
+    }
+}
+
+/// What became of a dropped confirmation.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Became {
+    /// Its word counts for the request.
+    Counted,
     /// It is in the log, and nothing more will come of it.
-    With,
-    /// Its time is yet to come, or the ledger could not say.
+    Nothing,
+    /// Its time is yet to come, it is for another session, or the ledger could not say: it stays.
     NotYet,
+}
+
+/// What became of all that were dropped for an act.
+#[derive(Default)]
+struct Considered {
+    /// What is in the log, and need not lie there any more.
+    dealt_with: Vec<PathBuf>,
+    counted: bool,
 }
 
 impl Session {
@@ -66,104 +107,125 @@ impl Session {
     ) -> Result<(), GuardError> {
         let (session, asked) = (self.clone(), request.clone());
         let considering = tokio::task::spawn_blocking(move || session.consider(&asked));
-        let (dealt_with, counted) = considering.await.map_err(|_| GuardError::Panicked)??;
-        if counted {
+        let considered = considering.await.map_err(|_| GuardError::Panicked)??;
+        if considered.counted {
             // What is put away stands only in the log from now on.
             let settled = self.inner.log.settled(Barrier::Disk).await;
             settled.map_err(AppendError::from)?;
         }
-        for path in &dealt_with {
+        for path in &considered.dealt_with {
             self.dispose(path);
         }
-        if counted {
+        if considered.counted {
             self.announce(request.id).await;
         }
         Ok(())
     }
 
-    /// The files that are dealt with, and whether one of them counted.
-    fn consider(&self, request: &ApprovalRequest) -> Result<(Vec<PathBuf>, bool), GuardError> {
+    fn consider(&self, request: &ApprovalRequest) -> Result<Considered, GuardError> {
+        let mut considered = Considered::default();
         let folder = &self.inner.confirmations.folder;
         let found = match dropped(folder, request.card.action.fingerprint) {
             Ok(found) => found,
             Err(problem) => {
                 self.note_problem(format!("{}: {problem}", folder.display()));
-                return Ok((Vec::new(), false));
+                return Ok(considered);
             }
         };
-        let (mut dealt_with, mut any) = (Vec::new(), false);
+        let card = &request.card;
+        let entry = self.tools().get(&card.action.tool);
+        let Some(roles) = entry.map(|entry| &entry.record().shape.roles) else {
+            return Ok(considered);
+        };
+        let act = HeldAct::on_card(card, roles, &request.session).map_err(GuardError::Canonical)?;
         for (path, sent) in found {
-            let (dealt, counted) = self.consider_one(request, &sent)?;
-            any |= counted;
-            if dealt == Dealt::With {
-                dealt_with.push(path);
+            let became = self.consider_one(request, &act, &sent)?;
+            considered.counted |= became == Became::Counted;
+            if became != Became::NotYet {
+                considered.dealt_with.push(path);
             }
         }
-        Ok((dealt_with, any))
+        Ok(considered)
     }
 
     fn consider_one(
         &self,
         request: &ApprovalRequest,
+        act: &HeldAct,
         sent: &[u8],
-    ) -> Result<(Dealt, bool), GuardError> {
+    ) -> Result<Became, GuardError> {
         let own = &self.inner.confirmations;
-        let card = &request.card;
-        let entry = self.tools().get(&card.action.tool);
-        let roles = entry.map(|entry| &entry.record().shape.roles);
-        let Some(roles) = roles else {
-            return Ok((Dealt::NotYet, false));
-        };
-        let act = HeldAct::on_card(card, roles, &request.session).map_err(GuardError::Canonical)?;
-        let (now, steps) = (self.now(), self.inner.kernel.steps());
-        self.write(EventType::CONFIRMATION_RECORDED, &Recorded::new(sent, now))?;
-        steps.made(Step::Found);
+        let now = self.now();
+        let asked = self.office().desk.recorded(request.id);
+        let recorded = Recorded::new(sent, now);
+        let recorded = self.write(EventType::CONFIRMATION_RECORDED, asked, &recorded)?;
+        self.inner.kernel.steps().made(Step::Found);
         let settled = {
             let mut ledger = own.ledger.lock().unwrap_or_else(PoisonError::into_inner);
-            settle(Some(sent), &act, &own.rules, ledger.as_mut(), now)
+            settle(Some(sent), act, &own.rules, &mut *ledger, now)
         };
         match settled {
             // Who cannot say whether it was spent grants nothing.
             Err(problem) => {
                 self.note_problem(format!("the ledger of confirmations: {problem}"));
-                Ok((Dealt::NotYet, false))
+                Ok(Became::NotYet)
             }
-            Ok(Settled::Missing) => Ok((Dealt::With, false)),
+            Ok(Settled::Missing) => Ok(Became::Nothing),
             Ok(Settled::Refused(refused)) => {
-                self.write(EventType::CONFIRMATION_REFUSED, &refused)?;
-                let dealt = match refused.reason {
-                    Unmatched::NotYetValid { .. } => Dealt::NotYet,
-                    _ => Dealt::With,
-                };
-                Ok((dealt, false))
+                self.write(EventType::CONFIRMATION_REFUSED, Some(recorded), &refused)?;
+                Ok(match &refused.reason {
+                    Unmatched::NotYetValid { .. } => Became::NotYet,
+                    Unmatched::Mismatch { fields }
+                        if fields.contains(&ConfirmationField::Session) =>
+                    {
+                        Became::NotYet
+                    }
+                    _ => Became::Nothing,
+                })
             }
             Ok(Settled::WouldMatch(would)) => {
-                self.write(EventType::CONFIRMATION_MATCHED, &would)?;
-                Ok((Dealt::With, false))
+                self.write(EventType::CONFIRMATION_MATCHED, Some(recorded), &would)?;
+                Ok(Became::Nothing)
             }
             Ok(Settled::Confirmed(confirmed, consumed)) => {
-                steps.made(Step::Spent);
-                self.write(EventType::CONFIRMATION_CONSUMED, &consumed)?;
-                steps.made(Step::Consumed);
-                let mut office = self.office();
-                let heard = office.desk.confirm(
-                    request.id,
-                    &confirmed,
-                    &self.inner.approvers,
-                    now,
-                    self.book(),
-                )?;
-                steps.made(Step::Heard);
-                office.ring(request.id);
-                Ok((Dealt::With, !matches!(heard, Heard::Refused(_))))
+                self.inner.kernel.steps().made(Step::Spent);
+                self.write(EventType::CONFIRMATION_CONSUMED, Some(recorded), &consumed)?;
+                self.inner.kernel.steps().made(Step::Consumed);
+                self.count(request, &confirmed, now)
             }
         }
     }
 
-    fn write(&self, kind: EventType, payload: &impl Serialize) -> Result<(), GuardError> {
+    fn count(
+        &self,
+        request: &ApprovalRequest,
+        confirmed: &Confirmed,
+        now: Timestamp,
+    ) -> Result<Became, GuardError> {
+        let mut office = self.office();
+        let approvers = &self.inner.approvers;
+        let heard = office
+            .desk
+            .confirm(request.id, confirmed, approvers, now, self.book())?;
+        self.inner.kernel.steps().made(Step::Heard);
+        office.ring(request.id);
+        Ok(match heard {
+            Heard::Refused(_) => Became::Nothing,
+            Heard::Counted { .. } | Heard::Granted | Heard::Denied(_) => Became::Counted,
+        })
+    }
+
+    /// Records what rests on another event, and says where it stands.
+    fn write(
+        &self,
+        kind: EventType,
+        parent: Option<u64>,
+        payload: &impl Serialize,
+    ) -> Result<u64, GuardError> {
         let inner = &self.inner;
-        inner.log.append(kind, &inner.actor, &[], payload)?;
-        Ok(())
+        let parents: Vec<u64> = parent.into_iter().collect();
+        let receipt = inner.log.append(kind, &inner.actor, &parents, payload)?;
+        Ok(receipt.seq())
     }
 
     fn note_problem(&self, problem: String) {

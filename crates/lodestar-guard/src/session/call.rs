@@ -170,11 +170,19 @@ impl Session {
             Err(ClearError::Log(problem)) => return Err(problem.into()),
             Err(ClearError::OtherAction) => return Err(GuardError::OtherAction),
         };
-        match request {
-            Some(request) => self.withdraw(request, Closing::Spent).await,
-            None => self.tell_of(clearance.proposal()),
-        }
-        let ran = kernel.execute(clearance, limits).await;
+        let ran = match request {
+            Some(request) => {
+                // Calls of the same act have to ask anew, and need not wait for the end of this one.
+                self.office().ring(request);
+                // The act does not wait for whoever is told: the world was looked at just now.
+                let telling = self.withdraw(request, Closing::Spent);
+                tokio::join!(kernel.execute(clearance, limits), telling).0
+            }
+            None => {
+                self.tell_of(clearance.proposal());
+                kernel.execute(clearance, limits).await
+            }
+        };
         let observations = match ran.result() {
             Ok(output) => vec![self.take_in(&ran, &entry, output).await?],
             Err(_) => Vec::new(),

@@ -84,16 +84,20 @@ impl Office {
         }
     }
 
-    fn bell(&mut self, request: RequestId) -> Arc<Notify> {
-        Arc::clone(self.waiting.entry(request).or_default())
-    }
-
     /// Whoever waits for this request looks again.
     pub(super) fn ring(&self, request: RequestId) {
         if let Some(bell) = self.waiting.get(&request) {
             bell.notify_waiters();
         }
     }
+}
+
+/// The requests that a session leaves when it is closed.
+pub(super) struct Left {
+    /// Ended just now.
+    pub(super) overdue: Vec<RequestId>,
+    /// Open still.
+    pub(super) open: Vec<RequestId>,
 }
 
 /// What came of waiting.
@@ -192,10 +196,10 @@ impl Session {
         limits: &Limits,
     ) -> Result<Answered, GuardError> {
         let id = request.id;
-        let bell = self.office().bell(id);
+        let bell = Bell::hang(self, id);
         let mut asking = self.start_asking(request);
         loop {
-            let rung = bell.notified();
+            let rung = bell.rung.notified();
             tokio::pin!(rung);
             // From here on nothing that happens is missed.
             rung.as_mut().enable();
@@ -276,23 +280,22 @@ impl Session {
         request: RequestId,
         why: &Rejection,
     ) -> Result<(), GuardError> {
-        match why {
-            Rejection::PreconditionFailed { .. } | Rejection::ReachesLodestar { .. } => {
-                let closing = Closing::WorldMoved;
-                self.office().desk.close(request, closing, self.book())?;
-                self.withdraw(request, closing).await;
-            }
-            _ => {}
-        }
+        let (Rejection::PreconditionFailed { .. } | Rejection::ReachesLodestar { .. }) = why else {
+            return Ok(());
+        };
+        let closing = Closing::WorldMoved;
+        self.office().desk.close(request, closing, self.book())?;
+        self.withdraw(request, closing).await;
         Ok(())
     }
 
     /// Ends what is overdue; the rest can be answered and taken up again when the session is.
-    pub(super) fn leave_requests(&self) -> Result<Vec<RequestId>, GuardError> {
+    pub(super) fn leave_requests(&self) -> Result<Left, GuardError> {
         let mut office = self.office();
-        office.desk.sweep(self.now(), self.book())?;
+        let overdue = office.desk.sweep(self.now(), self.book())?;
         let live = office.desk.requests().live();
-        Ok(live.map(|hearing| hearing.request().id).collect())
+        let open = live.map(|hearing| hearing.request().id).collect();
+        Ok(Left { overdue, open })
     }
 
     fn close_held(&self, proposed: &Proposed, why: Rejection) -> Result<Reply, GuardError> {
@@ -379,6 +382,34 @@ impl Asking<'_> {
         let statements = resolving.as_mut().await;
         *self = Self::Done;
         statements
+    }
+}
+
+/// A call that waits for a request hears it ring; with the last one that waits, the bell goes.
+struct Bell<'a> {
+    session: &'a Session,
+    request: RequestId,
+    rung: Arc<Notify>,
+}
+
+impl<'a> Bell<'a> {
+    fn hang(session: &'a Session, request: RequestId) -> Self {
+        let rung = Arc::clone(session.office().waiting.entry(request).or_default());
+        Self {
+            session,
+            request,
+            rung,
+        }
+    }
+}
+
+impl Drop for Bell<'_> {
+    fn drop(&mut self) {
+        let mut office = self.session.office();
+        // The office's own and this one.
+        if Arc::strong_count(&self.rung) <= 2 {
+            office.waiting.remove(&self.request);
+        }
     }
 }
 

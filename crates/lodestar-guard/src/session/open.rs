@@ -1,44 +1,40 @@
 //! Opening a governed session.
 
-use std::collections::BTreeMap;
 use std::io;
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, OnceLock};
 use std::time::Duration;
 
 use lodestar_core::digest::sha256;
-use lodestar_core::fingerprint::NormalPath;
 use lodestar_core::ladder::Rung;
 use lodestar_core::name::Excerpt;
 use lodestar_core::provenance::GivenSource;
 use lodestar_firewall::Firewall;
 use lodestar_firewall::extract::Extractors;
 use lodestar_firewall::provenance::{Limits as IndexLimits, ProvenanceIndex};
-use lodestar_firewall::store::{MemoryStore, PostgresStore, SqliteStore, Store};
-use lodestar_kernel::measure::World;
-use lodestar_kernel::opening::{Opening, PolicyRecord};
-use lodestar_kernel::protect::Protected;
+use lodestar_kernel::opening::Opening;
 use lodestar_kernel::registry::{RegisterError, Registry};
 use lodestar_kernel::step::Steps;
+use lodestar_kernel::stop::Stop;
 use lodestar_kernel::tool::Tool;
 use lodestar_kernel::{Kernel, Parts};
-use lodestar_log::{Clock, LogRoot, LogWriter, ProjectLog, WriterOptions};
+use lodestar_log::Clock;
 use lodestar_policy::{Agent, Desk, Gate, GateError, PolicyError};
-use lodestar_replay::catch_up;
 use thiserror::Error;
 use tokio::sync::RwLock;
 
 use super::beforehand::Beforehand;
+use super::begin::{
+    Begun, keep_out_of_git, known_values, normal_root, policy_record, project_log, protected,
+    random_key, versions, world,
+};
 use super::hold::Office;
 use super::memory::Memory;
 use super::{Counted, Holds, Index, Inner, Open, Session};
-use crate::config::{Backend, BadScope, Ceiling, Config, SessionName};
+use crate::config::{BadScope, Ceiling, Config};
 use crate::error::GuardError;
-use crate::in_force::read;
 use crate::keys::Keys;
 use crate::recorder::SessionRecorder;
-use crate::recover::{self, Recovered, TakenUp};
-use crate::surroundings::SystemSurroundings;
 use crate::tools;
 
 /// What a session is opened with.
@@ -249,89 +245,49 @@ impl Setup {
             purpose: purpose.to_owned(),
             agent: agent.clone(),
             configuration: config.digest(),
-            policy: PolicyRecord {
-                text: gate.policy().source().to_owned(),
-                digest: gate.policy().digest(),
-                signature: gate.policy().signature().clone(),
-            },
+            policy: policy_record(&gate),
             schema: gate.schema().digest(),
             tools: registry.records(),
             approvers: config.approvals.authorized_keys.clone(),
             confirmations: config.confirmations.clone(),
             approvals_default: config.approvals.default.requirement(),
             arbiters: config.sentinels.clone(),
-            root: config
-                .root()
-                .to_str()
-                .and_then(|root| NormalPath::new(root).ok()),
+            root: normal_root(&config),
             scope: scope.clone(),
             sensitivity: config.default_sensitivity,
             known_values: known.as_ref().map(|(text, _)| sha256(text.as_bytes())),
-            versions: BTreeMap::from([(
-                "lodestar".to_owned(),
-                env!("CARGO_PKG_VERSION").to_owned(),
-            )]),
+            versions: versions(),
             defences_off: Vec::new(),
         };
-        let mut surroundings = SystemSurroundings::default();
-        let wanted = match &config.session_id {
-            SessionName::Given(session) => Some(session),
-            SessionName::Auto => None,
-        };
-        let now = Clock::system().now();
-        let Recovered { again, abandoned } =
-            recover::interrupted(&log, &keys, &opening, wanted, now)?;
-        let mut store = open_store(&config)?;
-        let keyring = keys.keyring();
-        catch_up(store.as_mut(), &keyring, &log, &keys.trust())?;
-        let (writer, past) = match again {
-            Some(TakenUp { writer, past }) => (writer, Some(past)),
-            None => {
-                let session = wanted.cloned();
-                let session = session.unwrap_or_else(|| surroundings.new_session("s"));
-                let options = WriterOptions::new(Arc::clone(&keys.log));
-                let actor = &config.actor_id;
-                let writer = LogWriter::create(&log, &session, actor, &opening, &options)?;
-                (writer, None)
-            }
-        };
+        let Begun {
+            log: writer,
+            past,
+            abandoned,
+            store,
+            surroundings,
+        } = Begun::begin(&config, &keys, &log, &opening)?;
         let goes_on = past.is_some();
-        let desk = match past {
-            Some(past) => Desk::restored(past.requests, past.recorded),
-            None => Desk::default(),
-        };
+        let past = past.unwrap_or_default();
+        let confirmations = Beforehand::open(&config, past.spent())?;
         keep_out_of_git(&config)?;
         let mut recorder = SessionRecorder::new(writer.clone(), config.actor_id.clone());
         let (mut firewall, seats) = Firewall::open(
             store,
-            keyring,
+            keys.keyring(),
             Extractors::built_in(),
             Box::new(surroundings),
         );
         firewall.age(log.project(), &mut recorder)?;
         let memory = Memory::new(firewall, seats, recorder);
-        let policy_file = config
-            .policy
-            .as_ref()
-            .map(|policy| config.path(&policy.file));
-        let world = World::new(
-            config.root().to_owned(),
-            gate.policy().digest(),
-            policy_file,
-        )
-        .with_beliefs(Arc::new(memory.clone()));
-        let mut named = config.files();
-        named.extend(keys.dir.clone());
         let kernel = Kernel::new(Parts {
+            world: world(&config, &gate).with_beliefs(Arc::new(memory.clone())),
+            protected: protected(&config, &keys),
             registry,
-            world,
-            protected: Protected::new(config.root(), named),
             log: writer.clone(),
             agent,
             clock: Clock::system(),
             steps,
         });
-        let confirmations = Beforehand::open(&config)?;
         let session = Session {
             inner: Arc::new(Inner {
                 kernel: Arc::new(kernel),
@@ -346,9 +302,10 @@ impl Setup {
                     random_key(),
                 ))),
                 holds,
-                office: Mutex::new(Office::new(desk)),
+                office: Mutex::new(Office::new(Desk::restored(past.requests, past.recorded))),
                 abandoned,
                 listeners: Mutex::default(),
+                deaf: Stop::new(),
                 channel_problem: Mutex::default(),
                 approvers: config.approvals.authorized_keys.clone(),
                 confirmations,
@@ -413,61 +370,4 @@ impl Session {
         }
         Ok(())
     }
-}
-
-/// The project's log, as configured.
-pub(crate) fn project_log(config: &Config) -> Result<ProjectLog, OpenError> {
-    let root = LogRoot::at(config.path(&config.log_root));
-    Ok(root.project(&config.project_id))
-}
-
-fn open_store(config: &Config) -> Result<Box<dyn Store>, OpenError> {
-    Ok(match config.persistence.backend {
-        Backend::Memory => Box::new(MemoryStore::new()),
-        Backend::Sqlite => {
-            let dir = config.root().join(".lodestar");
-            std::fs::create_dir_all(&dir).map_err(|problem| OpenError::Read {
-                file: dir.clone(),
-                problem,
-            })?;
-            Box::new(SqliteStore::open(&dir.join("state.db"))?)
-        }
-        Backend::Postgres => {
-            let name = config.persistence.connection_string_env.as_ref();
-            let name = name.ok_or(OpenError::NoConnectionNamed)?;
-            let address = std::env::var(name);
-            let address = address.map_err(|_| OpenError::NoConnection(name.clone()))?;
-            Box::new(PostgresStore::connect(&address, None)?)
-        }
-    })
-}
-
-/// Lodestar's own files are no change of the project: what is measured of a repository, and what somebody
-/// commits in it, is without them.
-fn keep_out_of_git(config: &Config) -> Result<(), OpenError> {
-    let dir = config.root().join(".lodestar");
-    let file = dir.join(".gitignore");
-    if !dir.is_dir() || file.symlink_metadata().is_ok() {
-        return Ok(());
-    }
-    std::fs::write(&file, "*\n").map_err(|problem| OpenError::Read { file, problem })
-}
-
-fn known_values(config: &Config) -> Result<Option<(String, String)>, OpenError> {
-    let Some(known) = &config.known_values else {
-        return Ok(None);
-    };
-    let path = config.path(&known.file);
-    let text = String::from_utf8(read(&path)?).map_err(|problem| OpenError::Read {
-        file: path.clone(),
-        problem: io::Error::new(io::ErrorKind::InvalidData, problem),
-    })?;
-    let list = known.file.file_stem().unwrap_or_default();
-    Ok(Some((text, list.to_string_lossy().into_owned())))
-}
-
-fn random_key() -> [u8; 16] {
-    let mut key = [0; 16];
-    getrandom::fill(&mut key).expect("the system has randomness");
-    key
 }

@@ -7,12 +7,17 @@ use lodestar_core::id::RequestId;
 use lodestar_core::ladder::Rung;
 use lodestar_kernel::record::Proposal;
 use lodestar_kernel::step::Step;
+use lodestar_kernel::stop::Stop;
 use lodestar_log::{AppendError, Barrier};
-use lodestar_policy::{Closing, Heard};
+use lodestar_policy::{Closing, Heard, Standing};
+use tokio::time::Instant;
 
 use super::{Inner, Session};
 use crate::channel::{Announcement, Channel, ChannelError, Delivered, Notice};
 use crate::error::GuardError;
+
+/// How long a session that is closed waits for channels that are being told something.
+const PATIENCE: Duration = Duration::from_secs(10);
 
 /// How long a channel that failed is left alone.
 const REST: Duration = Duration::from_secs(1);
@@ -26,9 +31,13 @@ impl Session {
         }
         let announcement = {
             let mut office = self.office();
-            let Some(hearing) = office.desk.requests().get(request) else {
+            let requests = office.desk.requests();
+            let Some(hearing) = requests.get(request) else {
                 return;
             };
+            if let Some(Standing::Over(_)) = requests.standing(request) {
+                return;
+            }
             Announcement {
                 project: self.inner.log.dir().project().clone(),
                 request: hearing.request().clone(),
@@ -40,6 +49,11 @@ impl Session {
             self.note(channel.announce(&announcement).await);
         }
         self.inner.kernel.steps().made(Step::Announced);
+        // It may have ended, and been withdrawn, while it was announced.
+        let standing = self.office().desk.requests().standing(request);
+        if let Some(Standing::Over(closing)) = standing {
+            self.withdraw(request, closing).await;
+        }
     }
 
     /// Tells people of every request that is open: of a session that goes on.
@@ -96,20 +110,29 @@ impl Session {
         }
     }
 
-    pub(super) fn stop_listening(&self) {
-        let listeners = self.inner.listeners.lock();
-        for listener in listeners.unwrap_or_else(PoisonError::into_inner).drain(..) {
-            listener.abort();
+    /// What was delivered is dealt with to the end; nothing more is.
+    pub(super) async fn stop_listening(&self) {
+        self.inner.deaf.stop();
+        let listeners = {
+            let listeners = self.inner.listeners.lock();
+            std::mem::take(&mut *listeners.unwrap_or_else(PoisonError::into_inner))
+        };
+        let over = Instant::now() + PATIENCE;
+        for mut listener in listeners {
+            if tokio::time::timeout_at(over, &mut listener).await.is_err() {
+                listener.abort();
+            }
         }
     }
 
     /// Starts to listen to every channel; it ends with the session.
     pub(super) fn listen(&self) {
         for channel in self.inner.holds.channels() {
-            let listening = listen(Arc::downgrade(&self.inner), Arc::clone(channel));
+            let deaf = self.inner.deaf.clone();
+            let listening = listen(Arc::downgrade(&self.inner), Arc::clone(channel), deaf);
             let task = tokio::spawn(listening);
             if let Ok(mut listeners) = self.inner.listeners.lock() {
-                listeners.push(task.abort_handle());
+                listeners.push(task);
             }
         }
     }
@@ -121,25 +144,27 @@ impl Session {
     ) -> Result<(), GuardError> {
         let request = delivered.request;
         let heard = self.hear(request, &delivered.bytes)?;
-        if !matches!(heard, Heard::Refused(_)) {
-            // The channel forgets it now, and then only the log remembers.
-            let settled = self.inner.log.settled(Barrier::Disk).await;
-            settled.map_err(AppendError::from)?;
-        }
+        // The channel forgets it now, and then only the log remembers.
+        let settled = self.inner.log.settled(Barrier::Disk).await;
+        settled.map_err(AppendError::from)?;
         self.note(channel.recorded(delivered).await);
         match heard {
-            Heard::Counted { .. } => self.announce(request).await,
+            Heard::Counted { .. } | Heard::Granted => self.announce(request).await,
             Heard::Denied(_) => self.withdraw(request, Closing::Denied).await,
-            Heard::Granted => self.announce(request).await,
             Heard::Refused(_) => {}
         }
         Ok(())
     }
 }
 
-async fn listen(session: Weak<Inner>, channel: Arc<dyn Channel>) {
+async fn listen(session: Weak<Inner>, channel: Arc<dyn Channel>, deaf: Stop) {
     loop {
-        match channel.next().await {
+        let delivered = tokio::select! {
+            biased;
+            () = deaf.stopped() => return,
+            delivered = channel.next() => delivered,
+        };
+        match delivered {
             Ok(delivered) => {
                 let Some(inner) = session.upgrade() else {
                     return;
@@ -159,7 +184,10 @@ async fn listen(session: Weak<Inner>, channel: Arc<dyn Channel>) {
                     return;
                 };
                 Session { inner }.note(Err(problem));
-                tokio::time::sleep(REST).await;
+                tokio::select! {
+                    () = deaf.stopped() => return,
+                    () = tokio::time::sleep(REST) => {}
+                }
             }
         }
     }

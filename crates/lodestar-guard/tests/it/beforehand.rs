@@ -189,6 +189,42 @@ async fn a_copy_of_a_spent_envelope_is_worth_nothing_also_after_a_restart() {
 }
 
 #[tokio::test]
+async fn what_the_log_says_was_spent_stays_spent_whatever_becomes_of_the_store() {
+    for backend in ["memory", "sqlite"] {
+        let more = format!("[persistence]\nbackend = \"{backend}\"\n");
+        let config = confirming(30, "enforce", &more);
+        let held = held(&config).await;
+        let bytes = word(&held.request, 1, YES).details().to_json();
+        let id = || ConfirmationId::from_bytes(random());
+        put(&held.project, &held.request, id(), &bytes);
+        assert!(held.calls().await);
+        // The request of this call is open, so that the session goes on.
+        assert!(!held.calls().await);
+        let Held {
+            project,
+            tool,
+            pigeon,
+            session,
+            request,
+        } = held;
+        let before = session.id().clone();
+        gone(&project, session).await;
+        for file in ["state.db", "state.db-wal", "state.db-shm"] {
+            let _ = std::fs::remove_file(project.root.join(".lodestar").join(file));
+        }
+        let again = open(&project, &config, &tool, &pigeon).await;
+        assert_eq!(*again.id(), before);
+        put(&project, &request, id(), &bytes);
+        times_out(&again, send()).await;
+        assert_eq!(tool.ran(), 1, "{backend}");
+        again.close("done").await.unwrap();
+        project.assert_sound(again.id());
+        let events = project.events(again.id());
+        assert_eq!(reasons(&events), ["consumed"], "{backend}");
+    }
+}
+
+#[tokio::test]
 async fn a_confirmation_counted_before_a_crash_is_not_lost_and_not_counted_twice() {
     let config = confirming(30, "enforce", "[approvals.default]\nquorum = 2\n");
     let held = held(&config).await;
@@ -279,5 +315,10 @@ async fn a_confirmation_of_another_session_or_other_arguments_does_not_match() {
     }
     assert!(!held.calls().await);
     assert_eq!(held.tool.ran(), 0);
+    assert_eq!(
+        left(&held.project),
+        1,
+        "the other session's is not ours to take"
+    );
     assert_eq!(reasons(&held.over().await), ["mismatch"; 2]);
 }

@@ -7,11 +7,14 @@ use std::time::Duration;
 
 use lodestar_core::id::RequestId;
 use lodestar_core::statement::ApprovalDecision;
-use lodestar_guard::Holds;
 use lodestar_guard::channel::{Announcement, Channel, Closing, Delivered, Doing, Notice};
+use lodestar_guard::{CallOptions, Holds};
 use lodestar_kernel::record::Rejection;
+use lodestar_kernel::step::{Step, Steps};
+use lodestar_kernel::stop::Stop;
 use lodestar_log::ProjectLog;
 use serde_json::json;
+use tokio::sync::Notify;
 
 use crate::governed::{CountingTool, Project, count};
 use crate::people::{GRANT, Pigeon, config, gone, open, said, send, times_out};
@@ -343,4 +346,126 @@ async fn a_channel_lets_go_of_a_grant_only_when_the_log_has_it_on_disk() {
     }
     assert_eq!(channel.early.load(Ordering::SeqCst), 0);
     session.close("done").await.unwrap();
+}
+
+/// Tells the log first and takes its time.
+struct Slow {
+    pigeon: Arc<Pigeon>,
+    has_heard: Notify,
+}
+
+impl Channel for Slow {
+    fn announce<'a>(&'a self, announcement: &'a Announcement) -> Doing<'a, ()> {
+        self.pigeon.announce(announcement)
+    }
+
+    fn withdraw<'a>(&'a self, request: RequestId, closing: Closing) -> Doing<'a, ()> {
+        self.pigeon.withdraw(request, closing)
+    }
+
+    fn notify<'a>(&'a self, notice: &'a Notice) -> Doing<'a, ()> {
+        self.pigeon.notify(notice)
+    }
+
+    fn next(&self) -> Doing<'_, Delivered> {
+        self.pigeon.next()
+    }
+
+    fn recorded<'a>(&'a self, delivered: &'a Delivered) -> Doing<'a, ()> {
+        Box::pin(async move {
+            self.has_heard.notify_one();
+            tokio::time::sleep(Duration::from_millis(200)).await;
+            self.pigeon.recorded(delivered).await
+        })
+    }
+}
+
+#[tokio::test]
+async fn people_are_told_of_a_denial_although_the_session_is_closed_meanwhile() {
+    let project = Project::new();
+    let (tool, pigeon) = (CountingTool::new("box.send"), Arc::new(Pigeon::default()));
+    let channel = Arc::new(Slow {
+        pigeon: Arc::clone(&pigeon),
+        has_heard: Notify::new(),
+    });
+    let others = ["box.read", "box.write"].map(CountingTool::new);
+    let setup = project.setup(&config(30, ""), &others).tool(tool);
+    let told: Arc<dyn Channel> = channel.clone();
+    let session = setup.holds(Holds::Tell(vec![told])).open().await.unwrap();
+    let request = times_out(&session, send()).await;
+    pigeon.say(&pigeon.requests()[0], 1, ApprovalDecision::Deny);
+    channel.has_heard.notified().await;
+    session.close("done").await.unwrap();
+    let withdrawn = pigeon.withdrawn.lock().unwrap().clone();
+    assert_eq!(withdrawn, [(request, Closing::Denied)]);
+}
+
+#[tokio::test]
+async fn people_are_told_of_what_expired_when_the_session_is_closed() {
+    let project = Project::new();
+    let (tool, pigeon) = (CountingTool::new("box.send"), Arc::new(Pigeon::default()));
+    let more = "[approvals.default]\nexpires = \"1s\"\n";
+    let session = open(&project, &config(30, more), &tool, &pigeon).await;
+    let request = times_out(&session, send()).await;
+    tokio::time::sleep(Duration::from_millis(1_100)).await;
+    session.close("done").await.unwrap();
+    let withdrawn = pigeon.withdrawn.lock().unwrap().clone();
+    assert_eq!(withdrawn, [(request, Closing::Expired)]);
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 4)]
+async fn a_grant_that_one_call_took_and_gave_back_opens_the_call_that_waited_beside_it() {
+    let project = Project::new();
+    let (tool, pigeon) = (CountingTool::new("box.send"), Arc::new(Pigeon::default()));
+    let others = ["box.read", "box.write"].map(CountingTool::new);
+    let (stop, waits) = (Stop::new(), Arc::new(AtomicUsize::new(0)));
+    let (takes, other_waits) = (AtomicUsize::new(0), Arc::clone(&waits));
+    let stopped = stop.clone();
+    let taken = Arc::new(Notify::new());
+    let has_taken = Arc::clone(&taken);
+    // Between taking the grant and clearing by it, the other call comes, and this one is stopped.
+    let steps = Steps::tell(move |step| match step {
+        Step::Permitted if takes.fetch_add(1, Ordering::SeqCst) == 0 => {
+            has_taken.notify_one();
+            while other_waits.load(Ordering::SeqCst) == 0 {
+                std::thread::sleep(Duration::from_millis(1));
+            }
+            std::thread::sleep(Duration::from_millis(100));
+            stopped.stop();
+        }
+        Step::Judged => {
+            if takes.load(Ordering::SeqCst) > 0 {
+                other_waits.store(1, Ordering::SeqCst);
+            }
+        }
+        _ => {}
+    });
+    let told: Arc<dyn Channel> = pigeon.clone();
+    let setup = project
+        .setup(&config(5_000, ""), &others)
+        .tool(tool.clone());
+    let setup = setup.holds(Holds::Tell(vec![told])).steps(steps);
+    let session = setup.open().await.unwrap();
+    let first = tokio::spawn({
+        let (session, stop) = (session.clone(), stop.clone());
+        let options = CallOptions {
+            stop,
+            ..CallOptions::default()
+        };
+        async move {
+            session
+                .call_with("box.send", send(), options)
+                .await
+                .unwrap()
+        }
+    });
+    let request = pigeon.announced(1).await;
+    pigeon.say(&request, 1, GRANT);
+    taken.notified().await;
+    let second = session.call("box.send", send()).await.unwrap();
+    assert!(!first.await.unwrap().ran());
+    assert!(second.ran(), "{second:?}");
+    assert_eq!((tool.ran(), pigeon.requests().len()), (1, 1));
+    session.close("done").await.unwrap();
+    project.assert_sound(session.id());
 }

@@ -85,6 +85,26 @@ impl LogWriter {
         session: &SessionId,
         options: &WriterOptions,
     ) -> Result<Self, OpenError> {
+        Self::reopen_if(log, session, options, |_| true)
+    }
+
+    /// As [`reopen`](Self::reopen), unless somebody has closed it or taken it up since the ledger said
+    /// this of it: of all that have seen the same, one takes it up.
+    pub fn reopen_as_seen(
+        log: &ProjectLog,
+        session: &SessionId,
+        seen: &SessionFacts,
+        options: &WriterOptions,
+    ) -> Result<Self, OpenError> {
+        Self::reopen_if(log, session, options, |facts| facts == seen)
+    }
+
+    fn reopen_if(
+        log: &ProjectLog,
+        session: &SessionId,
+        options: &WriterOptions,
+        is_wanted: impl FnOnce(&SessionFacts) -> bool,
+    ) -> Result<Self, OpenError> {
         let dir = log.session(session);
         let not_found = || OpenError::NotFound {
             session: session.clone(),
@@ -101,6 +121,11 @@ impl LogWriter {
             .session(session)
             .ok_or_else(not_found)?
             .clone();
+        if !is_wanted(&facts) {
+            return Err(OpenError::Changed {
+                session: session.clone(),
+            });
+        }
         // A scan may take long; the session's own lock is enough for it.
         drop(ledger);
         let proven = Self::read_own_checkpoint(&dir, options)?;

@@ -106,22 +106,26 @@ impl Desk {
         }
     }
 
+    /// The event that recorded a request.
+    pub fn recorded(&self, id: RequestId) -> Option<u64> {
+        self.recorded.get(&id).copied()
+    }
+
     /// What was asked so far, and where it stands.
     pub fn requests(&mut self) -> &Requests {
         self.settle();
         &self.requests
     }
 
-    /// The request that already asks for what is held, if its answer can still open it.
+    /// The request that already asks for what is held, if its answer can still open it. One whose grants
+    /// are on their way to a clearance is among them: if they come back unspent, they must be found.
     pub fn asking_for(&mut self, held: &Held, now: Timestamp) -> Option<RequestId> {
         self.settle();
         let judgement = held.judgement();
         let requirement = judgement.requirement.as_ref()?;
         let (fingerprint, policy) = (held.fingerprint(), judgement.policy);
-        let asking = self
-            .requests
-            .asking_for(fingerprint, policy, requirement, now)?;
-        (!self.taken.contains_key(&asking)).then_some(asking)
+        self.requests
+            .asking_for(fingerprint, policy, requirement, now)
     }
 
     /// Opens a request for a held action and records it.
@@ -148,7 +152,7 @@ impl Desk {
         book: Book<'_>,
     ) -> Result<Heard, AppendError> {
         self.settle();
-        let parents: Vec<u64> = self.recorded.get(&id).copied().into_iter().collect();
+        let parents: Vec<u64> = self.recorded(id).into_iter().collect();
         // While somebody is heard, what is on its way is not cleared: the log says which came first.
         let spending = self.taken.get(&id).map(Arc::clone);
         let mut spent = spending.as_ref().map(|spending| spending.lock());
@@ -188,7 +192,7 @@ impl Desk {
         book: Book<'_>,
     ) -> Result<Heard, AppendError> {
         self.settle();
-        let parents: Vec<u64> = self.recorded.get(&id).copied().into_iter().collect();
+        let parents: Vec<u64> = self.recorded(id).into_iter().collect();
         let mut record = Answer::confirmed(id, confirmed.id(), now);
         let counted = self.requests.confirm(id, confirmed, approvers, now);
         let (kind, heard) = told(counted, &mut record);
@@ -248,7 +252,7 @@ impl Desk {
             return Ok(());
         }
         if let Some(kind) = Closed::kind(closing) {
-            let parents: Vec<u64> = self.recorded.get(&id).copied().into_iter().collect();
+            let parents: Vec<u64> = self.recorded(id).into_iter().collect();
             let closed = Closed {
                 request: id,
                 closing,

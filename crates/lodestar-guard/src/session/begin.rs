@@ -1,0 +1,163 @@
+//! What a session needs before it can be opened, out of its configuration and of the project's logs.
+
+use std::collections::BTreeMap;
+use std::io;
+use std::sync::Arc;
+
+use lodestar_core::fingerprint::NormalPath;
+use lodestar_firewall::store::{MemoryStore, PostgresStore, SqliteStore, Store};
+use lodestar_kernel::measure::World;
+use lodestar_kernel::opening::{Opening, PolicyRecord};
+use lodestar_kernel::protect::Protected;
+use lodestar_log::{Clock, LogRoot, LogWriter, ProjectLog, WriterOptions};
+use lodestar_policy::Gate;
+use lodestar_replay::catch_up;
+
+use super::OpenError;
+use crate::config::{Backend, Config, SessionName};
+use crate::in_force::read;
+use crate::keys::Keys;
+use crate::recover::{self, Abandoned, Past, Recovered, TakenUp};
+use crate::surroundings::SystemSurroundings;
+
+pub(super) fn policy_record(gate: &Gate) -> PolicyRecord {
+    let policy = gate.policy();
+    PolicyRecord {
+        text: policy.source().to_owned(),
+        digest: policy.digest(),
+        signature: policy.signature().clone(),
+    }
+}
+
+pub(super) fn normal_root(config: &Config) -> Option<NormalPath> {
+    let root = config.root().to_str()?;
+    NormalPath::new(root).ok()
+}
+
+/// Of what writes the log.
+pub(super) fn versions() -> BTreeMap<String, String> {
+    BTreeMap::from([("lodestar".to_owned(), env!("CARGO_PKG_VERSION").to_owned())])
+}
+
+/// A session whose log is open, with a store that has caught up with all logs of the project.
+pub(super) struct Begun {
+    pub(super) log: LogWriter,
+    /// Of one that goes on.
+    pub(super) past: Option<Past>,
+    pub(super) abandoned: Vec<Abandoned>,
+    pub(super) store: Box<dyn Store>,
+    pub(super) surroundings: SystemSurroundings,
+}
+
+impl Begun {
+    /// Ends what crashed, and takes up the session that still waits for people, or creates one.
+    pub(super) fn begin(
+        config: &Config,
+        keys: &Keys,
+        log: &ProjectLog,
+        opening: &Opening,
+    ) -> Result<Self, OpenError> {
+        let mut surroundings = SystemSurroundings::default();
+        let wanted = match &config.session_id {
+            SessionName::Given(session) => Some(session),
+            SessionName::Auto => None,
+        };
+        let now = Clock::system().now();
+        let Recovered { again, abandoned } = recover::interrupted(log, keys, opening, wanted, now)?;
+        let mut store = open_store(config)?;
+        catch_up(store.as_mut(), &keys.keyring(), log, &keys.trust())?;
+        let (writer, past) = match again {
+            Some(TakenUp { writer, past }) => (writer, Some(past)),
+            None => {
+                let session = wanted.cloned();
+                let session = session.unwrap_or_else(|| surroundings.new_session("s"));
+                let options = WriterOptions::new(Arc::clone(&keys.log));
+                let actor = &config.actor_id;
+                let writer = LogWriter::create(log, &session, actor, opening, &options)?;
+                (writer, None)
+            }
+        };
+        Ok(Self {
+            log: writer,
+            past,
+            abandoned,
+            store,
+            surroundings,
+        })
+    }
+}
+
+/// What is measured, and against which policy.
+pub(super) fn world(config: &Config, gate: &Gate) -> World {
+    let policy = config.policy.as_ref();
+    let policy_file = policy.map(|policy| config.path(&policy.file));
+    World::new(
+        config.root().to_owned(),
+        gate.policy().digest(),
+        policy_file,
+    )
+}
+
+/// What no tool may reach.
+pub(super) fn protected(config: &Config, keys: &Keys) -> Protected {
+    let mut named = config.files();
+    named.extend(keys.dir.clone());
+    Protected::new(config.root(), named)
+}
+
+/// The project's log, as configured.
+pub(crate) fn project_log(config: &Config) -> Result<ProjectLog, OpenError> {
+    let root = LogRoot::at(config.path(&config.log_root));
+    Ok(root.project(&config.project_id))
+}
+
+fn open_store(config: &Config) -> Result<Box<dyn Store>, OpenError> {
+    Ok(match config.persistence.backend {
+        Backend::Memory => Box::new(MemoryStore::new()),
+        Backend::Sqlite => {
+            let dir = config.root().join(".lodestar");
+            std::fs::create_dir_all(&dir).map_err(|problem| OpenError::Read {
+                file: dir.clone(),
+                problem,
+            })?;
+            Box::new(SqliteStore::open(&dir.join("state.db"))?)
+        }
+        Backend::Postgres => {
+            let name = config.persistence.connection_string_env.as_ref();
+            let name = name.ok_or(OpenError::NoConnectionNamed)?;
+            let address = std::env::var(name);
+            let address = address.map_err(|_| OpenError::NoConnection(name.clone()))?;
+            Box::new(PostgresStore::connect(&address, None)?)
+        }
+    })
+}
+
+/// Lodestar's own files are no change of the project: what is measured of a repository, and what somebody
+/// commits in it, is without them.
+pub(super) fn keep_out_of_git(config: &Config) -> Result<(), OpenError> {
+    let dir = config.root().join(".lodestar");
+    let file = dir.join(".gitignore");
+    if !dir.is_dir() || file.symlink_metadata().is_ok() {
+        return Ok(());
+    }
+    std::fs::write(&file, "*\n").map_err(|problem| OpenError::Read { file, problem })
+}
+
+pub(super) fn known_values(config: &Config) -> Result<Option<(String, String)>, OpenError> {
+    let Some(known) = &config.known_values else {
+        return Ok(None);
+    };
+    let path = config.path(&known.file);
+    let text = String::from_utf8(read(&path)?).map_err(|problem| OpenError::Read {
+        file: path.clone(),
+        problem: io::Error::new(io::ErrorKind::InvalidData, problem),
+    })?;
+    let list = known.file.file_stem().unwrap_or_default();
+    Ok(Some((text, list.to_string_lossy().into_owned())))
+}
+
+pub(super) fn random_key() -> [u8; 16] {
+    let mut key = [0; 16];
+    getrandom::fill(&mut key).expect("the system has randomness");
+    key
+}
