@@ -98,9 +98,12 @@ pub enum ParseProblem {
     TrailingData,
 }
 
+/// What an ordinary record takes: most are written without growing.
+const ORDINARY: usize = 2048;
+
 /// The canonical JSON of a value.
 pub fn to_vec<T: Serialize + ?Sized>(value: &T) -> Result<Vec<u8>, CanonicalError> {
-    let mut out = Vec::with_capacity(512);
+    let mut out = Vec::with_capacity(ORDINARY);
     to_writer(&mut out, value)?;
     Ok(out)
 }

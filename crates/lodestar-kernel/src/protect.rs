@@ -6,13 +6,12 @@
 //! beyond any rule about arguments: that is for the operating system to contain.
 
 mod spelling;
+mod way;
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
-use std::ffi::{OsStr, OsString};
-use std::io;
 use std::os::unix::fs::MetadataExt as _;
-use std::path::{Component, Path, PathBuf};
+use std::path::{Path, PathBuf};
 
 use lodestar_core::contract::{ArgumentRole, Contract, Permission, Sandbox};
 use lodestar_core::fingerprint::MAX_PATH_LEN;
@@ -22,6 +21,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
 use lodestar_core::contract::arguments::{role, texts, texts_and_names};
+use way::{Base, Name, Walked, Written, lexical, names, walk};
 
 /// What is Lodestar's or decides what Lodestar governs, wherever it lies: runs of path components.
 const PROTECTED: [&[&str]; 16] = [
@@ -50,14 +50,8 @@ const NOT_WRITTEN: &str = ".git";
 /// Folders that are not moved or written as a whole, because of what may lie in them.
 const NOT_MOVED: [&str; 5] = [".cursor", ".vscode", ".claude", ".codex", ".gemini"];
 
-/// Names below `/proc/PID` that lead wherever that process is: nobody can say where from here.
-const PROCESS_LINKS: [&str; 6] = ["cwd", "root", "fd", "task", "map_files", "exe"];
-
 /// Most readings of texts against folders that are looked at for one argument.
 const MAX_LOOKS: usize = 100_000;
-
-/// Most links that are followed, as systems have it.
-const MAX_LINKS: usize = 40;
 
 /// How an argument reaches Lodestar.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -96,35 +90,6 @@ impl Use {
             || contract.permissions.contains(&Permission::WriteFiles)
             || contract.permissions.contains(&Permission::RunPrograms);
         if writes { Self::Writes } else { Self::Reads }
-    }
-}
-
-/// A folder that relative paths start from.
-#[derive(Debug, Clone)]
-struct Base {
-    /// As it is written, without `.` and `..`.
-    written: PathBuf,
-    /// Where it really lies.
-    real: PathBuf,
-    has_a_processes_name: bool,
-}
-
-impl Base {
-    fn at(written: PathBuf) -> Self {
-        Self {
-            real: walk(Path::new("/"), &written).path,
-            has_a_processes_name: has_a_processes_name(&written),
-            written,
-        }
-    }
-
-    /// One that was walked to.
-    fn real(real: PathBuf) -> Self {
-        Self {
-            written: real.clone(),
-            has_a_processes_name: has_a_processes_name(&real),
-            real,
-        }
     }
 }
 
@@ -235,10 +200,10 @@ impl Protected {
         roles: &BTreeMap<String, ArgumentRole>,
         schema: &Value,
         base: &Path,
-    ) -> Vec<Base> {
-        let mut bases = vec![self.root.clone()];
-        if base != self.root.written {
-            bases.push(Base::at(lexical(&self.root.written, base)));
+    ) -> Vec<Cow<'_, Base>> {
+        let mut bases = vec![Cow::Borrowed(&self.root)];
+        if base.as_os_str() != self.root.written.as_os_str() {
+            bases.push(Cow::Owned(Base::at(lexical(&self.root.written, base))));
         }
         let is_a_place = |(name, value): &(&String, &Value)| {
             let has_text = value.is_string() || value.is_array() || value.is_object();
@@ -257,22 +222,21 @@ impl Protected {
             .flat_map(|(_, value)| texts(value))
             .filter(|text| !text.contains('\0') && text.len() <= MAX_PATH_LEN)
             .flat_map(|text| {
-                let walked = move |start: &Base| walk(&start.real, Path::new(text));
+                let walked = move |start: &Cow<'_, Base>| walk(&start.real, Path::new(text));
                 starts.iter().map(walked)
             })
             .filter(|walked| walked.is_there && walked.path.is_dir())
             .map(|walked| walked.path);
         for folder in folders {
             if !bases.iter().any(|base| base.written == folder) {
-                bases.push(Base::real(folder));
+                bases.push(Cow::Owned(Base::real(folder)));
             }
         }
         bases
     }
 
-    /// The protected place that an absolute path without `..` lies in, by its names.
-    fn by_names(&self, path: &Path, usage: Use) -> bool {
-        let components = names(path);
+    /// Whether an absolute path without `..` lies in a protected place, by its names.
+    fn by_names(&self, components: &[&Name<'_>], usage: Use) -> bool {
         let named = |names: &[&str]| {
             components.windows(names.len()).any(|window| {
                 let mut pairs = window.iter().zip(names);
@@ -308,7 +272,7 @@ fn is_declared(argument: &str, schema: &Value) -> bool {
 /// One look at the arguments of one action.
 struct Look<'a> {
     protected: &'a Protected,
-    bases: Vec<Base>,
+    bases: Vec<Cow<'a, Base>>,
     usage: Use,
 }
 
@@ -332,8 +296,9 @@ impl Look<'_> {
         spelling::of(text, self.protected.home.as_deref())
             .into_iter()
             .find_map(|spelt| {
-                let path = Path::new(spelt.as_ref());
-                self.bases.iter().find_map(|base| self.place(base, path))
+                let written = Written::new(spelt.as_ref());
+                let mut bases = self.bases.iter();
+                bases.find_map(|base| self.place(base, &written))
             })
     }
 
@@ -354,171 +319,34 @@ impl Look<'_> {
             .iter()
             .filter(|_| is_spelt_as_a_path)
             .map(|base| lexical(&base.written, Path::new(text)));
-        by_text.find(|path| self.protected.by_names(path, self.usage))
+        by_text.find(|path| self.lies_in(path))
     }
 
     /// The protected place that a path leads to, in both readings: `..` taken out of the text, and `..`
     /// from where links led.
-    fn place(&self, base: &Base, path: &Path) -> Option<PathBuf> {
-        let by_text = lexical(&base.written, path);
-        if self.protected.by_names(&by_text, self.usage) || passes_a_process(base, path) {
-            return Some(by_text);
-        }
-        let Walked {
-            path: by_links,
-            is_there,
-            passed_a_process,
-        } = walk(&base.real, path);
-        let by_names = || by_links != by_text && self.protected.by_names(&by_links, self.usage);
-        let found =
-            passed_a_process || by_names() || (is_there && self.protected.by_inode(&by_links));
-        found.then_some(by_links)
-    }
-}
-
-/// One name of a path, folded.
-struct Name<'a> {
-    text: Cow<'a, str>,
-    /// Whether some of its characters may stand for others.
-    is_pattern: bool,
-}
-
-impl<'a> Name<'a> {
-    fn of(name: &'a OsStr) -> Self {
-        let text = match name.to_string_lossy() {
-            Cow::Borrowed(name) => spelling::fold(name),
-            Cow::Owned(name) => Cow::Owned(spelling::fold(&name).into_owned()),
-        };
-        Self {
-            is_pattern: spelling::is_pattern(&text),
-            text,
-        }
-    }
-
-    /// Whether it may mean this name.
-    fn may_be(&self, name: &str) -> bool {
-        self.text == name || (self.is_pattern && spelling::may_mean(&self.text, name))
-    }
-}
-
-/// The names of a path.
-fn names(path: &Path) -> Vec<Name<'_>> {
-    path.components()
-        .filter_map(|component| match component {
-            Component::Normal(name) => Some(Name::of(name)),
-            _ => None,
+    fn place(&self, base: &Base, written: &Written<'_>) -> Option<PathBuf> {
+        written.by_text(base, |by_text, names| {
+            let named = self.protected.by_names(names, self.usage);
+            if named || written.passes_a_process(base) {
+                return Some(by_text.to_owned());
+            }
+            let Walked {
+                path: by_links,
+                is_there,
+                passed_a_process,
+            } = walk(&base.real, written.path);
+            let is_elsewhere = by_links.as_os_str() != by_text.as_os_str();
+            let found = passed_a_process
+                || is_elsewhere && self.lies_in(&by_links)
+                || is_there && self.protected.by_inode(&by_links);
+            found.then_some(by_links)
         })
-        .collect()
-}
-
-/// Whether some name of a path is one that such a place begins with.
-fn has_a_processes_name(path: &Path) -> bool {
-    let names = names(path);
-    let mut names = names.iter();
-    names.any(|name| matches!(name.text.as_ref(), "proc" | "dev"))
-}
-
-/// `/proc/self/cwd`, `/dev/fd`, `/dev/stdin`: places that are another's for every process.
-fn leads_through_a_process(names: &[Name<'_>]) -> bool {
-    let names = names.iter().map(|name| name.text.as_ref());
-    match names.collect::<Vec<_>>()[..] {
-        ["proc", _, link, ..] => PROCESS_LINKS.contains(&link),
-        ["dev", "fd" | "stdin" | "stdout" | "stderr", ..] => true,
-        _ => false,
     }
-}
 
-/// Whether a path comes by such a place on its way, also where a later `..` leads out of it again.
-fn passes_a_process(base: &Base, path: &Path) -> bool {
-    // Most paths have no such name at all.
-    if !base.has_a_processes_name && !has_a_processes_name(path) {
-        return false;
-    }
-    let mut way = PathBuf::from("/");
-    base.written.join(path).components().any(|component| {
-        match component {
-            Component::Normal(name) => way.push(name),
-            Component::ParentDir => {
-                way.pop();
-            }
-            Component::RootDir | Component::CurDir | Component::Prefix(_) => {}
-        }
-        // Only the top of the tree is asked about.
-        way.components().count() <= 4 && leads_through_a_process(&names(&way))
-    })
-}
-
-/// An absolute path without `.` and `..`, by its text alone; `..` at the root stays there.
-fn lexical(base: &Path, path: &Path) -> PathBuf {
-    let mut found = PathBuf::with_capacity(base.as_os_str().len() + path.as_os_str().len() + 2);
-    found.push("/");
-    let base = if path.is_absolute() {
-        Path::new("/")
-    } else {
-        base
-    };
-    for component in base.components().chain(path.components()) {
-        match component {
-            Component::Normal(name) => found.push(name),
-            Component::ParentDir => {
-                found.pop();
-            }
-            Component::RootDir | Component::CurDir | Component::Prefix(_) => {}
-        }
-    }
-    found
-}
-
-/// Where a path leads.
-struct Walked {
-    path: PathBuf,
-    /// False where it is certain that nothing is there.
-    is_there: bool,
-    /// Whether a link on the way led through a place that is another's for every process.
-    passed_a_process: bool,
-}
-
-/// Where a path really leads: component by component as the system does it, links followed before the
-/// next `..`, as far as it exists; the rest as written.
-///
-/// The base is a folder that was walked to before.
-fn walk(base: &Path, path: &Path) -> Walked {
-    let mut found = base.to_owned();
-    let mut steps: Vec<OsString> = path.iter().rev().map(OsStr::to_owned).collect();
-    let mut links = 0;
-    // Below what is not there nothing is, until `..` leads out of it.
-    let mut missing = 0_usize;
-    let mut passed_a_process = false;
-    while let Some(step) = steps.pop() {
-        if step == "/" {
-            found = PathBuf::from("/");
-            missing = 0;
-        } else if step == ".." {
-            found.pop();
-            missing = missing.saturating_sub(1);
-        } else if step != "." {
-            found.push(&step);
-            if missing > 0 {
-                missing += 1;
-                continue;
-            }
-            let top = found.starts_with("/proc") || found.starts_with("/dev");
-            passed_a_process |= top && leads_through_a_process(&names(&found));
-            match found.read_link() {
-                Ok(target) if links < MAX_LINKS => {
-                    links += 1;
-                    found.pop();
-                    steps.extend(target.iter().rev().map(OsStr::to_owned));
-                }
-                Err(error) if error.kind() == io::ErrorKind::NotFound => missing = 1,
-                Ok(_) | Err(_) => {}
-            }
-        }
-    }
-    Walked {
-        path: found,
-        is_there: missing == 0,
-        passed_a_process,
+    fn lies_in(&self, path: &Path) -> bool {
+        let names = names(path);
+        let names: Vec<_> = names.iter().collect();
+        self.protected.by_names(&names, self.usage)
     }
 }
 

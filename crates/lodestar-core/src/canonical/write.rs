@@ -19,6 +19,9 @@ pub(super) struct Writer<'o> {
     scratch: Vec<u8>,
 }
 
+/// Room for the objects of an ordinary record, so that it does not grow step by step.
+const ENTRIES: usize = 32;
+
 /// Where an entry `"key":value` of an object stands in the output.
 struct Entry {
     start: usize,
@@ -33,7 +36,7 @@ impl<'o> Writer<'o> {
         Self {
             out,
             depth: 0,
-            entries: Vec::new(),
+            entries: Vec::with_capacity(ENTRIES),
             scratch: Vec::new(),
         }
     }

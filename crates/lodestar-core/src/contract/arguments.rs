@@ -28,10 +28,9 @@ const PATH_NAMES: [&str; 14] = [
 /// What an argument is to its tool.
 pub fn role(name: &str, roles: &BTreeMap<String, ArgumentRole>) -> Option<ArgumentRole> {
     let by_name = || {
-        let lower = name.to_ascii_lowercase();
-        PATH_NAMES
-            .contains(&lower.as_str())
-            .then_some(ArgumentRole::Path)
+        let mut names = PATH_NAMES.iter();
+        let is_one = names.any(|known| known.eq_ignore_ascii_case(name));
+        is_one.then_some(ArgumentRole::Path)
     };
     roles.get(name).copied().or_else(by_name)
 }

@@ -3,8 +3,9 @@
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 
+use lodestar_core::digest::{Digest, sha256};
 use lodestar_core::event::EventType;
 use lodestar_core::statement::ConfirmationId;
 use lodestar_core::statement::confirmation::{
@@ -30,6 +31,8 @@ pub(super) struct Beforehand {
     rules: Confirmations,
     folder: PathBuf,
     ledger: Mutex<Ledgers>,
+    /// What lies there for another session and is in the log already, by digest.
+    for_others: Mutex<BTreeSet<Digest>>,
 }
 
 impl std::fmt::Debug for Beforehand {
@@ -56,7 +59,13 @@ impl Beforehand {
             rules,
             folder: drop_folder(config),
             ledger: Mutex::new(Ledgers { shared, logged }),
+            for_others: Mutex::default(),
         })
+    }
+
+    fn for_others(&self) -> MutexGuard<'_, BTreeSet<Digest>> {
+        let for_others = self.for_others.lock();
+        for_others.unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -155,6 +164,10 @@ impl Session {
         sent: &[u8],
     ) -> Result<Became, GuardError> {
         let own = &self.inner.confirmations;
+        let digest = sha256(sent);
+        if own.for_others().contains(&digest) {
+            return Ok(Became::NotYet);
+        }
         let now = self.now();
         let asked = self.office().desk.recorded(request.id);
         let recorded = Recorded::new(sent, now);
@@ -178,6 +191,7 @@ impl Session {
                     Unmatched::Mismatch { fields }
                         if fields.contains(&ConfirmationField::Session) =>
                     {
+                        own.for_others().insert(digest);
                         Became::NotYet
                     }
                     _ => Became::Nothing,

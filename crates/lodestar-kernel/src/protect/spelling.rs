@@ -14,6 +14,11 @@ const MAX_BRACES: usize = 64;
 
 /// Every reading of a text as a path.
 pub(super) fn of<'a>(text: &'a str, home: Option<&Path>) -> Vec<Cow<'a, str>> {
+    // Of letters, digits, dots, dashes and slashes alone nobody makes anything else.
+    let is_plain = |b: u8| b.is_ascii_alphanumeric() || matches!(b, b'.' | b'_' | b'-' | b'/');
+    if text.bytes().all(is_plain) {
+        return vec![Cow::Borrowed(text)];
+    }
     let mut found: Vec<Cow<'a, str>> = vec![Cow::Borrowed(text)];
     let mut add = |candidate: Cow<'a, str>| {
         if !found.contains(&candidate) {
