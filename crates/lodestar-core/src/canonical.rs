@@ -9,6 +9,7 @@
 //! would be such an integer (doubles from 2^53 up to 10^21). From 10^21 on the spelling has an
 //! exponent and says what it is: an approximation.
 
+mod normal;
 mod number;
 mod parse;
 mod serializer;
@@ -119,6 +120,12 @@ pub fn to_writer<T: Serialize + ?Sized>(
         out.truncate(before);
     }
     written
+}
+
+/// Whether reading an object back from its canonical form would give the same object, its keys in the
+/// same order. Much cheaper than doing it, and no where in doubt.
+pub fn is_normal(object: &serde_json::Map<String, serde_json::Value>) -> bool {
+    normal::object(object, 0)
 }
 
 /// Reads a JSON text that has one meaning only.

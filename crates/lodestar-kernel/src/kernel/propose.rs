@@ -122,7 +122,10 @@ impl Kernel {
         let entry = Arc::clone(entry.ok_or(Rejection::ToolNotAdvertised)?);
         let record = entry.record();
         let invalid = |reason: String| Rejection::InvalidArguments { reason };
-        let arguments = parsed_once(&draft.arguments).map_err(invalid)?;
+        let arguments = match canonical::is_normal(&draft.arguments) {
+            true => draft.arguments,
+            false => parsed_once(&draft.arguments).map_err(invalid)?,
+        };
         let root = match &record.root {
             Some(root) => Some(root),
             None => self.root.as_ref(),

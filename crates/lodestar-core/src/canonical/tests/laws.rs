@@ -152,6 +152,21 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(1000))]
 
     #[test]
+    fn what_is_normal_is_read_back_as_it_is(value in value(), also in any::<f64>()) {
+        let mut members = match value {
+            Value::Object(members) => members,
+            value => Map::from_iter([("key".to_owned(), value)]),
+        };
+        for _ in 0..2 {
+            if is_normal(&members) {
+                let read = parse(&to_vec(&members).unwrap()).unwrap();
+                prop_assert_eq!(read.to_string(), Value::Object(members.clone()).to_string());
+            }
+            members.insert("also".to_owned(), also.into());
+        }
+    }
+
+    #[test]
     fn what_is_written_reads_back_and_is_canonical(value in value()) {
         let bytes = to_vec(&value).unwrap();
         prop_assert_eq!(parse(&bytes).unwrap(), value);
