@@ -143,12 +143,12 @@ impl Session {
             }
             Ok(Settled::Confirmed(confirmed, consumed)) => {
                 steps.made(Step::Spent);
-                self.write(EventType::CONFIRMATION_CONSUMED, &consumed)?;
+                let recorded = self.write(EventType::CONFIRMATION_CONSUMED, &consumed)?;
                 steps.made(Step::Consumed);
                 let mut office = self.office();
                 let heard = office.desk.confirm(
                     request.id,
-                    &confirmed,
+                    (&confirmed, recorded),
                     &self.inner.approvers,
                     now,
                     self.book(),
@@ -160,10 +160,10 @@ impl Session {
         }
     }
 
-    fn write(&self, kind: EventType, payload: &impl Serialize) -> Result<(), GuardError> {
+    fn write(&self, kind: EventType, payload: &impl Serialize) -> Result<u64, GuardError> {
         let inner = &self.inner;
-        inner.log.append(kind, &inner.actor, &[], payload)?;
-        Ok(())
+        let receipt = inner.log.append(kind, &inner.actor, &[], payload)?;
+        Ok(receipt.seq())
     }
 
     fn note_problem(&self, problem: String) {
