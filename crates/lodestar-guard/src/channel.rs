@@ -26,12 +26,12 @@ use crate::config::Config;
 pub struct Announcement {
     /// The project whose session waits.
     pub project: ProjectId,
-    /// The request, with its card.
+    /// The request, with its card: what an answer is signed for.
     pub request: ApprovalRequest,
-    /// Who has said yes so far.
+    /// Who has said yes so far. This is news, and nobody signs for it: what passes it on can change it.
     #[serde(default)]
     pub granted_by: Vec<ActorId>,
-    /// How many people are missing still.
+    /// How many people are missing still. News, too.
     pub missing: u32,
 }
 

@@ -46,7 +46,7 @@ mod unended;
 
 pub use clear::{ClearError, Clearance};
 pub use execute::{Limits, Ran};
-pub use hold::HeldWorld;
+pub use hold::{HeldWorld, NotOfProposal};
 pub use propose::{Draft, ProposeError, Proposed};
 
 use lodestar_core::event::EventType;
@@ -161,10 +161,19 @@ impl Kernel {
         let rejected = Rejected {
             action,
             tool: tool.cloned(),
+            granted: None,
             why,
         };
-        self.log
-            .append(EventType::ACTION_REJECTED, self.actor(), parents, &rejected)
+        self.record_rejection(&rejected, parents)
+    }
+
+    fn record_rejection(
+        &self,
+        rejected: &Rejected,
+        parents: &[u64],
+    ) -> Result<Receipt, AppendError> {
+        let kind = EventType::ACTION_REJECTED;
+        self.log.append(kind, self.actor(), parents, rejected)
     }
 
     fn actor(&self) -> &ActorId {

@@ -27,5 +27,6 @@ pub mod stop;
 pub mod tool;
 
 pub use kernel::{
-    ClearError, Clearance, Draft, HeldWorld, Kernel, Limits, Parts, ProposeError, Proposed, Ran,
+    ClearError, Clearance, Draft, HeldWorld, Kernel, Limits, NotOfProposal, Parts, ProposeError,
+    Proposed, Ran,
 };

@@ -8,7 +8,7 @@ use lodestar_core::fingerprint::NormalPath;
 use lodestar_core::name::ToolName;
 use lodestar_core::scope::Scope;
 use lodestar_core::sensitivity::Sensitivity;
-use lodestar_policy::confirmation::Confirmations;
+use lodestar_policy::confirmation::{Confirmations, Under};
 use lodestar_policy::{Agent, Approvers, ArbiterRules, Requirement, SignatureState};
 use serde::{Deserialize, Serialize};
 
@@ -61,6 +61,15 @@ impl Opening {
     pub fn roles(&self, tool: &ToolName) -> Option<&BTreeMap<String, ArgumentRole>> {
         let tool = self.tools.iter().find(|one| one.shape.name == *tool)?;
         Some(&tool.shape.roles)
+    }
+
+    /// By what its confirmations are counted.
+    pub fn under(&self) -> Under<'_> {
+        Under {
+            keys: &self.confirmations.keys,
+            approvers: &self.approvers,
+            roles: Box::new(|tool| self.roles(tool)),
+        }
     }
 }
 

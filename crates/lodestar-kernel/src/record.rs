@@ -135,6 +135,10 @@ pub struct Rejected {
     /// The tool; none where what was called has no tool's name.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub tool: Option<ToolName>,
+    /// The granted request whose leave it had. If the world had moved, that request is over by this, and
+    /// its grants are spent.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub granted: Option<RequestId>,
     /// Why.
     #[serde(flatten)]
     pub why: Rejection,
@@ -196,7 +200,22 @@ pub enum Rejection {
     },
 }
 
+impl Rejected {
+    /// The request whose grants this has spent: people agreed to a world that is no more.
+    pub fn spent_in_vain(&self) -> Option<RequestId> {
+        self.granted.filter(|_| self.why.is_of_the_world())
+    }
+}
+
 impl Rejection {
+    /// Whether it is the world that keeps the action from running, and not somebody's word.
+    pub fn is_of_the_world(&self) -> bool {
+        matches!(
+            self,
+            Self::PreconditionFailed { .. } | Self::ReachesLodestar { .. }
+        )
+    }
+
     /// Every kind there is.
     pub const KINDS: [&'static str; 12] = [
         "policy_denied",

@@ -28,6 +28,8 @@ pub enum Step {
     Permitted,
     /// The preconditions were measured again.
     MeasuredAgain,
+    /// The log says that the action does not run although it had leave; it makes no further step.
+    Rejected,
     /// The clearance is in the log, perhaps not yet on disk.
     Cleared,
     /// The clearance is as safe as it has to be.

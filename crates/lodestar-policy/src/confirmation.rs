@@ -43,7 +43,9 @@ mod settle;
 mod weigh;
 
 pub use keys::{ConfirmationKey, ConfirmationKeys, ConfirmationKeysError};
-pub use record::{Consumed, Operation, Recorded, Refused, Sent, SpentBefore, Under, WouldMatch};
+pub use record::{
+    Consumed, Operation, Recorded, Refused, Sent, SpentBefore, Uncounted, Under, WouldMatch,
+};
 pub use settle::{Confirmed, Settled, settle};
 pub use weigh::{Distrust, HeldAct, Matching, Trusted, Unmatched};
 

@@ -7,6 +7,7 @@ use lodestar_core::digest::Digest;
 use lodestar_core::id::ActionId;
 use lodestar_core::ladder::{CedarAnswer, Severity, Verdict};
 use lodestar_core::name::PolicyId;
+use lodestar_core::time::Timestamp;
 use serde::{Deserialize, Serialize};
 
 /// What the gate answered, and why.
@@ -124,5 +125,11 @@ impl Requirement {
     /// How long the request stays open.
     pub const fn expires(&self) -> Duration {
         Duration::from_secs(self.expires_seconds)
+    }
+
+    /// When a request that is opened at this moment is over.
+    pub fn expires_from(&self, opened_at: Timestamp) -> Timestamp {
+        let expires_at = opened_at.checked_add(self.expires());
+        expires_at.unwrap_or(Timestamp::MAX)
     }
 }

@@ -47,6 +47,7 @@ use lodestar_core::name::{ActorId, SessionId};
 use lodestar_core::time::Timestamp;
 use lodestar_log::{AppendError, LogWriter};
 
+use crate::approval::Closing;
 use crate::facts::Facts;
 use crate::gate::Gate;
 use crate::judgement::{Judgement, Signal};
@@ -85,8 +86,21 @@ pub(crate) enum Spent {
     #[default]
     NotYet,
     Yes,
+    /// On a call that was rejected because the world had moved.
+    InVain,
     /// Somebody said no before it was, or the request was closed.
     Revoked,
+}
+
+impl Spent {
+    /// How it ended the request.
+    pub(crate) fn closing(self) -> Option<Closing> {
+        match self {
+            Self::Yes => Some(Closing::Spent),
+            Self::InVain => Some(Closing::WorldMoved),
+            Self::NotYet | Self::Revoked => None,
+        }
+    }
 }
 
 impl Spending {
@@ -142,6 +156,18 @@ impl Permit {
             *spent = Spent::NotYet;
         }
         Ok(recorded)
+    }
+
+    /// Records that what this permit gives leave for is rejected, since the world had moved. From before
+    /// the record is made, its grants are spent: people agreed to another world.
+    pub fn spend_in_vain<T>(&self, record: impl FnOnce() -> T) -> T {
+        let mut spent = self.taken.as_ref().map(|(_, spending)| spending.lock());
+        if let Some(spent) = &mut spent
+            && **spent == Spent::NotYet
+        {
+            **spent = Spent::InVain;
+        }
+        record()
     }
 
     /// The session in whose log the verdict stands.

@@ -12,6 +12,7 @@ use lodestar_core::event::EventType;
 use lodestar_core::key::PublicKey;
 use lodestar_core::ladder::Verdict;
 use lodestar_core::name::{PolicyId, SessionId};
+use lodestar_firewall::event::LogName;
 use lodestar_kernel::opening::Opening;
 use lodestar_log::{Event, ProjectLog, Reader, SessionDir};
 use lodestar_policy::{Gate, Policy};
@@ -143,7 +144,11 @@ pub fn derive(
         redacted: Vec::new(),
         otherwise: other.is_some().then(Vec::new),
     };
-    let mut actions = open(&first, &dir, session, other, &mut replay)?;
+    let place = LogName {
+        project: log.project().clone(),
+        session: session.clone(),
+    };
+    let mut actions = open(&first, &dir, place, other, &mut replay)?;
     while let Some(event) = next(&mut reader, session)? {
         replay.events += 1;
         let Some(kind) = EventType::parse(event.kind.as_bytes()) else {
@@ -175,10 +180,11 @@ pub fn derive(
 fn open(
     first: &Event,
     dir: &SessionDir,
-    session: &SessionId,
+    place: LogName,
     other: Option<Policy>,
     replay: &mut SessionReplay,
 ) -> Result<Option<Actions>, DeriveError> {
+    let session = &place.session;
     let payload = payload(first, dir, session)?;
     let payload = payload.ok_or_else(|| DeriveError::OpeningRedacted(session.clone()))?;
     if payload.get("policy").is_none() {
@@ -211,7 +217,7 @@ fn open(
         Some(policy) => Some(gate_of_other(&opening, policy, session)?),
         None => None,
     };
-    Ok(Some(Actions::new(session.clone(), opening, gate, other)))
+    Ok(Some(Actions::new(place, opening, gate, other)))
 }
 
 fn gate(opening: &Opening, policy: Policy) -> Result<Gate, String> {

@@ -100,6 +100,7 @@ pub(crate) fn request(n: u8) -> Announcement {
         project: ProjectId::new("web").expect("a name"),
         request: ApprovalRequest {
             id: RequestId::from_parts(millis, [n; 10]),
+            project: ProjectId::new("web").expect("a name"),
             session: SessionId::new("s-1").expect("a name"),
             card_digest: sha256(b"later"),
             card,
@@ -121,7 +122,7 @@ pub(crate) fn request(n: u8) -> Announcement {
 pub(crate) fn settled(mut announcement: Announcement) -> Announcement {
     let request = &mut announcement.request;
     request.card.action.fingerprint = request.card.fingerprint().expect("canonical");
-    request.card_digest = request.card.digest().expect("canonical");
+    request.card_digest = request.digest().expect("canonical");
     announcement
 }
 

@@ -1,17 +1,16 @@
 //! What a session that is over left behind, read from its log: calls without an end, requests without
-//! an answer.
+//! an answer, confirmations that were spent.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::fmt::Display;
 
 use lodestar_core::event::EventType;
 use lodestar_core::id::{ActionId, RequestId};
-use lodestar_core::statement::ConfirmationId;
 use lodestar_core::time::Timestamp;
 use lodestar_kernel::opening::Opening;
-use lodestar_kernel::record::{Cleared, Finished, Unknown};
+use lodestar_kernel::record::{Cleared, Finished, Rejected, Unknown};
 use lodestar_log::{Event, Reader, SessionDir};
-use lodestar_policy::confirmation::{Consumed, SpentBefore, Under};
+use lodestar_policy::confirmation::{Consumed, SpentBefore};
 use lodestar_policy::{Answer, ApprovalRequest, Closed, Closing, Requests};
 use serde::de::DeserializeOwned;
 use serde_json::Value;
@@ -30,7 +29,6 @@ pub(crate) struct Past {
     /// Whether it was halted, which is for good.
     pub(crate) halted: bool,
     confirmations: SpentBefore,
-    spent: BTreeSet<ConfirmationId>,
     unfinished: BTreeMap<ActionId, (u64, Unknown)>,
 }
 
@@ -46,58 +44,45 @@ impl Past {
     }
 
     fn follow(&mut self, event: &Event, dir: &SessionDir) -> Result<(), GuardError> {
-        let Some(kind) = EventType::parse(event.kind.as_bytes()) else {
+        let kind = EventType::parse(event.kind.as_bytes());
+        let Some(kind) = kind.filter(|kind| CONCERNED.contains(kind)) else {
             return Ok(());
         };
-        if !CONCERNED.contains(&kind) {
-            return Ok(());
-        }
         // What was redacted cannot be named any more.
         let Some(payload) = event.whole(dir).map_err(unreadable)? else {
             return Ok(());
         };
-        match kind {
-            EventType::SESSION_OPENED => self.opening = read(payload),
-            EventType::SESSION_HALTED => self.halted = true,
-            EventType::APPROVAL_REQUESTED => {
-                if let Some(request) = read::<ApprovalRequest>(payload) {
-                    self.recorded.insert(request.id, event.seq);
-                    self.requests.open(request);
-                }
-            }
-            EventType::APPROVAL_GRANTED | EventType::APPROVAL_DENIED => {
-                if let Some(answer) = read::<Answer>(payload) {
-                    self.answered(&answer);
-                }
-            }
-            EventType::CONFIRMATION_CONSUMED => {
-                if let Some(consumed) = read::<Consumed>(payload) {
-                    self.spent.insert(consumed.id);
-                    self.confirmations.take_in(consumed);
-                }
-            }
-            EventType::APPROVAL_EXPIRED | EventType::APPROVAL_CONSUMED => {
-                if let Some(closed) = read::<Closed>(payload) {
-                    self.requests.close(closed.request, closed.closing);
-                }
-            }
-            EventType::ACTION_CLEARED => {
-                if let Some(cleared) = read::<Cleared>(payload) {
-                    self.cleared(event.seq, cleared);
-                }
-            }
-            EventType::ACTION_COMPLETED | EventType::ACTION_FAILED => {
-                if let Some(finished) = read::<Finished>(payload) {
-                    self.unfinished.remove(&finished.outcome.action);
-                }
-            }
-            _ => {
-                if let Some(unknown) = read::<Unknown>(payload) {
-                    self.unfinished.remove(&unknown.action);
-                }
-            }
+        let told = Told::read(kind, payload);
+        if let Some(told) = told {
+            self.take_in(event.seq, told);
         }
         Ok(())
+    }
+
+    fn take_in(&mut self, seq: u64, told: Told) {
+        match told {
+            Told::Opened(opening) => self.opening = Some(*opening),
+            Told::Halted => self.halted = true,
+            Told::Requested(request) => {
+                self.recorded.insert(request.id, seq);
+                self.requests.open(*request);
+            }
+            Told::Answered(answer) => self.answered(&answer),
+            Told::Consumed(consumed) => {
+                self.confirmations.take_in(*consumed);
+            }
+            Told::Closed(closed) => self.requests.close(closed.request, closed.closing),
+            Told::Cleared(cleared) => self.cleared(seq, cleared),
+            Told::Rejected(rejected) => {
+                // Whether or not the session came to say so of the request itself.
+                if let Some(request) = rejected.spent_in_vain() {
+                    self.requests.close(request, Closing::WorldMoved);
+                }
+            }
+            Told::Ended(action) => {
+                self.unfinished.remove(&action);
+            }
+        }
     }
 
     /// Counts an answer again. What does not count now did not count then; replay says which.
@@ -110,15 +95,10 @@ impl Past {
                 .hear(request, statement, &opening.approvers, at);
         }
         if let Some(confirmation) = answer.confirmation {
-            let under = Under {
-                keys: &opening.confirmations.keys,
-                approvers: &opening.approvers,
-                roles: &|tool| opening.roles(tool),
-            };
-            let requests = &mut self.requests;
+            let (requests, under) = (&mut self.requests, &opening.under());
             let _ = self
                 .confirmations
-                .count(confirmation, request, requests, &under, at);
+                .count(confirmation, request, requests, under, at);
         }
     }
 
@@ -134,16 +114,16 @@ impl Past {
         self.unfinished.insert(cleared.action, (seq, unknown));
     }
 
-    /// The confirmations that its log says were spent.
-    pub(crate) fn spent(&self) -> BTreeSet<ConfirmationId> {
-        self.spent.clone()
-    }
-
     /// What was cleared and has no end, in the order of clearing.
     pub(crate) fn unfinished(&self) -> Vec<(u64, Unknown)> {
         let mut open: Vec<_> = self.unfinished.values().cloned().collect();
         open.sort_by_key(|(seq, _)| *seq);
         open
+    }
+
+    /// Every confirmation that was spent in it, whatever came of it: none of them is good once more.
+    pub(crate) fn spent(&self) -> impl Iterator<Item = &Consumed> {
+        self.confirmations.spent()
     }
 
     /// Whether somebody can still answer one of its requests, or spend an answer.
@@ -153,7 +133,45 @@ impl Past {
     }
 }
 
-const CONCERNED: [EventType; 12] = [
+/// What an event says, as far as it concerns whoever comes after.
+enum Told {
+    Opened(Box<Opening>),
+    Halted,
+    Requested(Box<ApprovalRequest>),
+    Answered(Box<Answer>),
+    Consumed(Box<Consumed>),
+    Closed(Closed),
+    Cleared(Cleared),
+    Rejected(Box<Rejected>),
+    Ended(ActionId),
+}
+
+impl Told {
+    /// None where it cannot be read: verification and replay say so.
+    fn read(kind: EventType, payload: Value) -> Option<Self> {
+        Some(match kind {
+            EventType::SESSION_OPENED => Self::Opened(read(payload)?),
+            EventType::SESSION_HALTED => Self::Halted,
+            EventType::APPROVAL_REQUESTED => Self::Requested(read(payload)?),
+            EventType::APPROVAL_GRANTED | EventType::APPROVAL_DENIED => {
+                Self::Answered(read(payload)?)
+            }
+            EventType::CONFIRMATION_CONSUMED => Self::Consumed(read(payload)?),
+            EventType::APPROVAL_EXPIRED | EventType::APPROVAL_CONSUMED => {
+                Self::Closed(read(payload)?)
+            }
+            EventType::ACTION_CLEARED => Self::Cleared(read(payload)?),
+            EventType::ACTION_REJECTED => Self::Rejected(read(payload)?),
+            EventType::ACTION_COMPLETED | EventType::ACTION_FAILED => {
+                Self::Ended(read::<Finished>(payload)?.outcome.action)
+            }
+            EventType::ACTION_UNKNOWN => Self::Ended(read::<Unknown>(payload)?.action),
+            _ => return None,
+        })
+    }
+}
+
+const CONCERNED: [EventType; 13] = [
     EventType::SESSION_OPENED,
     EventType::SESSION_HALTED,
     EventType::APPROVAL_REQUESTED,
@@ -163,6 +181,7 @@ const CONCERNED: [EventType; 12] = [
     EventType::CONFIRMATION_CONSUMED,
     EventType::APPROVAL_CONSUMED,
     EventType::ACTION_CLEARED,
+    EventType::ACTION_REJECTED,
     EventType::ACTION_COMPLETED,
     EventType::ACTION_FAILED,
     EventType::ACTION_UNKNOWN,

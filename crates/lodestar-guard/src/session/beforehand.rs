@@ -203,9 +203,10 @@ impl Session {
             }
             Ok(Settled::Confirmed(confirmed, consumed)) => {
                 self.inner.kernel.steps().made(Step::Spent);
-                self.write(EventType::CONFIRMATION_CONSUMED, Some(recorded), &consumed)?;
+                let kind = EventType::CONFIRMATION_CONSUMED;
+                let consumed = self.write(kind, Some(recorded), &consumed)?;
                 self.inner.kernel.steps().made(Step::Consumed);
-                self.count(request, &confirmed, now)
+                self.count(request, (&confirmed, consumed), now)
             }
         }
     }
@@ -213,7 +214,7 @@ impl Session {
     fn count(
         &self,
         request: &ApprovalRequest,
-        confirmed: &Confirmed,
+        confirmed: (&Confirmed, u64),
         now: Timestamp,
     ) -> Result<Became, GuardError> {
         let mut office = self.office();

@@ -345,17 +345,9 @@ impl Session {
         let requirement = judgement.requirement.clone();
         let requirement =
             requirement.unwrap_or_else(|| self.inner.gate.default_requirement().clone());
-        let expires_at = now.checked_add(requirement.expires());
-        Ok(ApprovalRequest {
-            id,
-            session: self.id().clone(),
-            card_digest: card.digest().map_err(GuardError::Canonical)?,
-            card,
-            policy: judgement.policy,
-            created_at: now,
-            expires_at: expires_at.unwrap_or(Timestamp::MAX),
-            requirement,
-        })
+        let place = (self.inner.log.dir().project().clone(), self.id().clone());
+        ApprovalRequest::new(id, place, card, requirement, judgement.policy, now)
+            .map_err(GuardError::Canonical)
     }
 }
 

@@ -268,7 +268,8 @@ impl Setup {
         } = Begun::begin(&config, &keys, &log, &opening)?;
         let goes_on = past.is_some();
         let past = past.unwrap_or_default();
-        let confirmations = Beforehand::open(&config, past.spent())?;
+        let spent = past.spent().map(|consumed| consumed.id).collect();
+        let confirmations = Beforehand::open(&config, spent)?;
         keep_out_of_git(&config)?;
         let mut recorder = SessionRecorder::new(writer.clone(), config.actor_id.clone());
         let (mut firewall, seats) = Firewall::open(

@@ -30,7 +30,7 @@ impl Session {
             return;
         }
         let announcement = {
-            let mut office = self.office();
+            let (mut office, now) = (self.office(), self.now());
             let requests = office.desk.requests();
             let Some(hearing) = requests.get(request) else {
                 return;
@@ -39,10 +39,10 @@ impl Session {
                 return;
             }
             Announcement {
-                project: self.inner.log.dir().project().clone(),
+                project: hearing.request().project.clone(),
                 request: hearing.request().clone(),
-                granted_by: hearing.granted_by().into_iter().cloned().collect(),
-                missing: hearing.missing(),
+                granted_by: hearing.granted_by(now).into_iter().cloned().collect(),
+                missing: hearing.missing(now),
             }
         };
         for channel in channels {

@@ -477,7 +477,7 @@ async fn an_approver_is_not_shown_a_card_that_is_not_the_one_they_would_sign() {
     other.request.card.action.arguments["to"] = json!("eve@evil.example");
     assert_eq!(found(&other), (0, Some(Unusable::OtherCard)));
     // With a digest that fits, the act is still another than the fingerprint says.
-    other.request.card_digest = other.request.card.digest().unwrap();
+    other.request.card_digest = other.request.digest().unwrap();
     assert_eq!(found(&other), (0, Some(Unusable::OtherFingerprint)));
     let mut other = genuine.clone();
     other.request.card.why = "harmless".to_owned();

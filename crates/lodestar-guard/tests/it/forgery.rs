@@ -99,7 +99,7 @@ pub(crate) async fn open(project: &Project, config: &str, tool: &CountingTool) -
 }
 
 /// How often each reason stands in the log, of events of this type.
-fn reasons_of(events: &[(String, Value)], kind: &str) -> BTreeMap<String, usize> {
+pub(crate) fn reasons_of(events: &[(String, Value)], kind: &str) -> BTreeMap<String, usize> {
     let mut reasons = BTreeMap::new();
     for (_, payload) in events.iter().filter(|(found, _)| found == kind) {
         let reason = &payload["reason"];

@@ -195,7 +195,7 @@ impl Both {
             return (Some(r), Expected::Gone);
         }
         self.step(Step::Measure(c));
-        if let At::Moved(_) = self.at(c) {
+        if let At::Moved(..) = self.at(c) {
             self.step(Step::CloseMoved(c));
             return (Some(r), Expected::Moved);
         }

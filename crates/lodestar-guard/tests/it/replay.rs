@@ -23,7 +23,7 @@ async fn recorded() -> (Project, SessionId) {
 }
 
 /// Edits one event of the log in place, without mending any hash.
-fn edit(
+pub(crate) fn edit(
     project: &Project,
     session: &SessionId,
     kind: &str,

@@ -14,7 +14,7 @@ use super::hold::{HeldWorld, going_out};
 use super::unended::Unended;
 use super::{Kernel, Proposed};
 use crate::measure::{Found, Measured, Moved, Subject, World};
-use crate::record::{Cleared, Notified, Proposal, Rejection};
+use crate::record::{Cleared, Notified, Proposal, Rejected, Rejection};
 use crate::registry::Entry;
 use crate::step::Step;
 use crate::stop::Stop;
@@ -84,8 +84,19 @@ impl Kernel {
         let level = action.contract.required_level;
         let parents = [proposed.seq, permit.judged()];
         let refuse = |why: Rejection| {
-            self.reject(Some(action.id), Some(&action.tool), why.clone(), &parents)?;
-            Err(ClearError::Rejected(why))
+            let rejected = Rejected {
+                action: Some(action.id),
+                tool: Some(action.tool.clone()),
+                granted: permit.request(),
+                why,
+            };
+            let record = || self.record_rejection(&rejected, &parents);
+            match rejected.why.is_of_the_world() {
+                true => permit.spend_in_vain(record)?,
+                false => record()?,
+            };
+            self.steps.made(Step::Rejected);
+            Err(ClearError::Rejected(rejected.why))
         };
         let measured = self.measure_again(&proposed, held).await;
         // What only reads, and nobody waited for, was looked at just now, when it was proposed.

@@ -4,15 +4,20 @@ use std::collections::BTreeMap;
 use std::path::Path;
 
 use lodestar_core::chain::Action;
+use lodestar_core::contract::arguments::{role, texts};
 use lodestar_core::contract::{ArgumentRole, Check, Operand, Permission, Precondition};
+use lodestar_core::digest::Digest;
+use lodestar_core::fingerprint::NormalPath;
 use lodestar_core::name::Excerpt;
 use lodestar_policy::Card;
 use serde_json::Value;
+use thiserror::Error;
 
 use super::{Kernel, Proposed};
-use crate::measure::Measured;
+use crate::measure::{Found, Measured};
 use crate::native::git::{GitError, Outgoing, Repository};
-use lodestar_core::contract::arguments::{role, texts};
+use crate::record::Proposal;
+use crate::registry::ToolRecord;
 
 /// The remote whose address is measured for a held action: the one that is pushed to by default.
 const REMOTE: &str = "origin";
@@ -39,6 +44,110 @@ impl HeldWorld {
             going_out: card.going_out.clone(),
         })
     }
+
+    /// Whether a card may show this of a proposal. What was found in the world cannot be derived again;
+    /// what was looked at can, and so can what follows from the call alone.
+    pub fn check_of(
+        &self,
+        proposal: &Proposal,
+        tool: &ToolRecord,
+        policy: Digest,
+    ) -> Result<(), NotOfProposal> {
+        let beside = self.measured.strip_prefix(&proposal.preconditions[..]);
+        let beside = beside.ok_or(NotOfProposal::Preconditions)?;
+        let is_of = |repository| {
+            let checks = checks(&proposal.paths, repository);
+            checks.len() == beside.len()
+                && checks.iter().zip(beside).all(|(check, measured)| {
+                    measured.precondition == *check && names_what_it_looked_at(measured)
+                })
+        };
+        if !is_of(InRepository::No) && !is_of(InRepository::Yes) {
+            return Err(NotOfProposal::Measurements);
+        }
+        let digests = beside.iter().all(|measured| {
+            let expected = match measured.precondition.check {
+                Check::ToolDefinition => tool.definition,
+                Check::Policy => policy,
+                _ => return true,
+            };
+            match measured.expected_at_approval {
+                Found::Digest { is } => is == expected,
+                Found::Unmeasurable { .. } => true,
+                _ => false,
+            }
+        });
+        if !digests {
+            return Err(NotOfProposal::Digests);
+        }
+        let addressed = addressed(&proposal.action, &tool.shape.roles);
+        let rest = self.going_out.strip_prefix(&addressed[..]);
+        let rest = rest.ok_or(NotOfProposal::GoingOut)?;
+        if !rest.is_empty() && !is_push(&proposal.action) {
+            return Err(NotOfProposal::GoingOut);
+        }
+        Ok(())
+    }
+}
+
+/// What a card shows of the world that is not so of its proposal.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Error)]
+pub enum NotOfProposal {
+    /// What the contract has measured.
+    #[error("that its card shows other preconditions than were measured")]
+    Preconditions,
+    /// What is measured of every held action.
+    #[error("that its card shows other measurements than are made of a held action")]
+    Measurements,
+    /// The tool's definition or the policy.
+    #[error("that its card shows another definition or policy than is in force")]
+    Digests,
+    /// Recipients, commits, files.
+    #[error("that its card shows something else going out than the arguments say")]
+    GoingOut,
+}
+
+/// Whether a call's folder is a repository.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum InRepository {
+    Yes,
+    No,
+}
+
+/// What is measured of a held action beside what its contract asks for: where the repository stands and
+/// points, what is in each file it names, and whether tool and policy are still those.
+fn checks(paths: &[NormalPath], repository: InRepository) -> Vec<Precondition> {
+    let mut checks = Vec::new();
+    if repository == InRepository::Yes {
+        let remote = Operand::Literal(REMOTE.to_owned());
+        checks.extend([
+            Check::GitHead,
+            Check::GitClean,
+            Check::GitRemoteUrl { remote },
+        ]);
+    }
+    checks.extend(paths.iter().map(|path| Check::FileSha256 {
+        path: Operand::Literal(path.as_str().to_owned()),
+    }));
+    checks.extend([Check::ToolDefinition, Check::Policy]);
+    let twice = |check| Precondition {
+        check,
+        must_revalidate_at_execution: true,
+    };
+    checks.into_iter().map(twice).collect()
+}
+
+fn names_what_it_looked_at(measured: &Measured) -> bool {
+    let named = match &measured.precondition.check {
+        Check::GitRemoteUrl {
+            remote: Operand::Literal(text),
+        }
+        | Check::FileSha256 {
+            path: Operand::Literal(text),
+        } => Some(text),
+        _ => None,
+    };
+    measured.of.as_ref() == named
 }
 
 impl Kernel {
@@ -54,33 +163,13 @@ impl Kernel {
         }
     }
 
-    /// What is measured of a held action beside what its contract asks for: where the repository
-    /// stands and points, what is in each file it names, and whether tool and policy are still those.
     pub(super) fn measure_for_hold(&self, proposed: &Proposed) -> Vec<Measured> {
         let subject = proposed.subject();
-        let twice = |check| Precondition {
-            check,
-            must_revalidate_at_execution: true,
+        let repository = match is_repository(self.world.root_of(subject)) {
+            true => InRepository::Yes,
+            false => InRepository::No,
         };
-        let mut checks = Vec::new();
-        if is_repository(self.world.root_of(subject)) {
-            let remote = Operand::Literal(REMOTE.to_owned());
-            let repository = [
-                Check::GitHead,
-                Check::GitClean,
-                Check::GitRemoteUrl { remote },
-            ];
-            checks.extend(repository.map(twice));
-        }
-        let files = proposed.proposal.paths.iter();
-        checks.extend(files.map(|path| {
-            twice(Check::FileSha256 {
-                path: Operand::Literal(path.as_str().to_owned()),
-            })
-        }));
-        checks.push(twice(Check::ToolDefinition));
-        checks.push(twice(Check::Policy));
-        checks
+        checks(&proposed.proposal.paths, repository)
             .iter()
             .flat_map(|precondition| self.world.measure(precondition, subject))
             .collect()
@@ -103,21 +192,8 @@ pub(super) fn going_out(
     roles: &BTreeMap<String, ArgumentRole>,
     root: &Path,
 ) -> Vec<String> {
-    let mut lines: Vec<String> = action
-        .arguments
-        .iter()
-        .filter(|(name, _)| {
-            let role = role(name, roles);
-            matches!(
-                role,
-                Some(ArgumentRole::Destination | ArgumentRole::Identity)
-            )
-        })
-        .flat_map(|(name, value)| texts(value).into_iter().map(move |text| (name, text)))
-        .map(|(name, text)| format!("{name}: {}", Excerpt::of(text)))
-        .collect();
-    let is_push = action.contract.permissions.contains(&Permission::Push);
-    if is_push && is_repository(root) {
+    let mut lines = addressed(action, roles);
+    if is_push(action) && is_repository(root) {
         let branch = action.arguments.get("branch").and_then(Value::as_str);
         match outgoing(root, branch) {
             Ok((base, outgoing)) => {
@@ -128,6 +204,27 @@ pub(super) fn going_out(
         }
     }
     lines
+}
+
+/// To whom, as the arguments say.
+fn addressed(action: &Action, roles: &BTreeMap<String, ArgumentRole>) -> Vec<String> {
+    let is_address = |name: &str| {
+        let role = role(name, roles);
+        matches!(
+            role,
+            Some(ArgumentRole::Destination | ArgumentRole::Identity)
+        )
+    };
+    let arguments = action.arguments.iter();
+    arguments
+        .filter(|(name, _)| is_address(name))
+        .flat_map(|(name, value)| texts(value).into_iter().map(move |text| (name, text)))
+        .map(|(name, text)| format!("{name}: {}", Excerpt::of(text)))
+        .collect()
+}
+
+fn is_push(action: &Action) -> bool {
+    action.contract.permissions.contains(&Permission::Push)
 }
 
 fn is_repository(root: &Path) -> bool {

@@ -36,6 +36,13 @@ pub struct Approver {
     pub revoked_at: Option<Timestamp>,
 }
 
+impl Approver {
+    /// The moment from which on their key counts no more.
+    pub(super) fn counts_until(&self) -> Timestamp {
+        self.revoked_at.unwrap_or(Timestamp::MAX)
+    }
+}
+
 /// Holds are at most L4: whoever may approve at all may approve those, unless the operator says less.
 fn l4() -> Rung {
     Rung::L4
@@ -84,11 +91,6 @@ impl Approvers {
         &self.approvers
     }
 
-    /// Whether there is nobody.
-    pub fn is_empty(&self) -> bool {
-        self.approvers.is_empty()
-    }
-
     /// Whose key it is.
     pub fn with_key(&self, key: &PublicKey) -> Option<&Approver> {
         self.approvers.iter().find(|one| one.public_key == *key)
@@ -100,7 +102,7 @@ impl Approvers {
         let all = self.approvers.iter();
         let own: Vec<&Approver> = all
             .filter(|one| one.actor == *confirmed.operator())
-            .filter(|one| one.revoked_at.is_none_or(|revoked| now < revoked))
+            .filter(|one| now < one.counts_until())
             .collect();
         match self.with_key(confirmed.key()) {
             Some(signer) => own
@@ -123,10 +125,8 @@ impl Approvers {
 
     /// The keys that count now.
     pub fn keys(&self, now: Timestamp) -> Vec<PublicKey> {
-        let counts = |one: &&Approver| one.revoked_at.is_none_or(|revoked| now < revoked);
-        self.approvers
-            .iter()
-            .filter(counts)
+        let all = self.approvers.iter();
+        all.filter(|one| now < one.counts_until())
             .map(|one| one.public_key)
             .collect()
     }

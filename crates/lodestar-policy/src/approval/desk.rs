@@ -1,23 +1,24 @@
 //! The desk of a live session: requests are opened, people are heard, and a full quorum is turned into
 //! leave to clear one action, once.
 //!
-//! Everything it does is in the log before it counts. What is not in the log is only which grants are
-//! on their way to a clearance at this moment: after a crash they are unspent, because nothing ran.
+//! What it does is counted and recorded in one go, under the lock of whoever has the desk: nothing can
+//! rest on a word whose record does not come before its own. If the log refuses the record, it refuses
+//! the clearance too. What is not in the log is only which grants are on their way to a clearance at
+//! this moment: after a crash they are unspent, because nothing ran.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use lodestar_core::event::EventType;
 use lodestar_core::id::RequestId;
 use lodestar_core::name::ActorId;
-use lodestar_core::statement::Envelope;
 use lodestar_core::time::Timestamp;
 use lodestar_log::{AppendError, LogWriter, Receipt};
 use serde::{Deserialize, Serialize};
 
 use super::{
     Answer, ApprovalRequest, Approvers, Closing, Counted, Denial, NotSpendable, Refusal, Requests,
-    Standing,
+    Standing, answer,
 };
 use crate::confirmation::Confirmed;
 use crate::ruling::{Held, Permit, Spending, Spent};
@@ -94,6 +95,8 @@ pub struct Desk {
     recorded: BTreeMap<RequestId, u64>,
     /// Granted ones that are on their way to a clearance, as long as somebody has the permit.
     taken: BTreeMap<RequestId, Arc<Spending>>,
+    /// Those whose grants were spent although the world had moved, as long as nobody has closed them.
+    in_vain: BTreeSet<RequestId>,
 }
 
 impl Desk {
@@ -102,7 +105,7 @@ impl Desk {
         Self {
             requests,
             recorded,
-            taken: BTreeMap::new(),
+            ..Self::default()
         }
     }
 
@@ -152,18 +155,15 @@ impl Desk {
         book: Book<'_>,
     ) -> Result<Heard, AppendError> {
         self.settle();
-        let parents: Vec<u64> = self.recorded(id).into_iter().collect();
+        let parents: Vec<u64> = self.parents(id).collect();
         // While somebody is heard, what is on its way is not cleared: the log says which came first.
         let spending = self.taken.get(&id).map(Arc::clone);
         let mut spent = spending.as_ref().map(|spending| spending.lock());
-        if spent.as_deref() == Some(&Spent::Yes) {
-            self.requests.close(id, Closing::Spent);
+        if let Some(closing) = spent.as_deref().copied().and_then(Spent::closing) {
+            self.requests.close(id, closing);
         }
-        let (record, kind, heard) = match Envelope::from_json(sent) {
-            Err(problem) => {
-                let refusal = Refusal::Malformed {
-                    problem: problem.to_string(),
-                };
+        let (record, kind, heard) = match answer::read(sent) {
+            Err(refusal) => {
                 let mut record = Answer::unreadable(id, sent, now);
                 record.reason = Some(refusal.clone());
                 (record, EventType::APPROVAL_REFUSED, Heard::Refused(refusal))
@@ -183,16 +183,17 @@ impl Desk {
     }
 
     /// Counts a confirmation that was spent on the act that a request asks for, and records it.
+    /// `consumed` is the event that says that it was spent.
     pub fn confirm(
         &mut self,
         id: RequestId,
-        confirmed: &Confirmed,
+        (confirmed, consumed): (&Confirmed, u64),
         approvers: &Approvers,
         now: Timestamp,
         book: Book<'_>,
     ) -> Result<Heard, AppendError> {
         self.settle();
-        let parents: Vec<u64> = self.recorded(id).into_iter().collect();
+        let parents: Vec<u64> = self.parents(id).chain([consumed]).collect();
         let mut record = Answer::confirmed(id, confirmed.id(), now);
         let counted = self.requests.confirm(id, confirmed, approvers, now);
         let (kind, heard) = told(counted, &mut record);
@@ -222,11 +223,15 @@ impl Desk {
 
     /// What has become of permits that are gone.
     fn settle(&mut self) {
-        let requests = &mut self.requests;
+        let (requests, in_vain) = (&mut self.requests, &mut self.in_vain);
         self.taken.retain(|id, spending| {
             let is_on_its_way = Arc::strong_count(spending) > 1;
-            if *spending.lock() == Spent::Yes {
-                requests.close(*id, Closing::Spent);
+            let spent = *spending.lock();
+            if let Some(closing) = spent.closing() {
+                requests.close(*id, closing);
+            }
+            if spent == Spent::InVain && !is_on_its_way {
+                in_vain.insert(*id);
             }
             is_on_its_way
         });
@@ -241,29 +246,48 @@ impl Desk {
         book: Book<'_>,
     ) -> Result<(), AppendError> {
         self.settle();
+        // The rejection has ended it, and this says so in the request's own words.
+        if closing == Closing::WorldMoved && self.in_vain.remove(&id) {
+            return self.record_end(id, closing, book);
+        }
         if matches!(self.requests.standing(id), None | Some(Standing::Over(_))) {
             return Ok(());
         }
         // Another call may have taken the grants since whoever closes it gave them up.
         let spending = self.taken.get(&id).map(Arc::clone);
         let mut spent = spending.as_ref().map(|spending| spending.lock());
-        if spent.as_deref() == Some(&Spent::Yes) {
-            self.requests.close(id, Closing::Spent);
+        if let Some(ended) = spent.as_deref().copied().and_then(Spent::closing) {
+            self.requests.close(id, ended);
             return Ok(());
         }
+        self.record_end(id, closing, book)?;
+        if let Some(spent) = &mut spent {
+            **spent = Spent::Revoked;
+        }
+        self.requests.close(id, closing);
+        Ok(())
+    }
+
+    fn record_end(
+        &self,
+        id: RequestId,
+        closing: Closing,
+        book: Book<'_>,
+    ) -> Result<(), AppendError> {
         if let Some(kind) = Closed::kind(closing) {
-            let parents: Vec<u64> = self.recorded(id).into_iter().collect();
+            let parents: Vec<u64> = self.parents(id).collect();
             let closed = Closed {
                 request: id,
                 closing,
             };
             book.log.append(kind, book.actor, &parents, &closed)?;
         }
-        if let Some(spent) = &mut spent {
-            **spent = Spent::Revoked;
-        }
-        self.requests.close(id, closing);
         Ok(())
+    }
+
+    /// The event that recorded a request.
+    fn parents(&self, id: RequestId) -> impl Iterator<Item = u64> + use<> {
+        self.recorded.get(&id).copied().into_iter()
     }
 
     /// Ends every request whose time is over.

@@ -2,123 +2,15 @@
 
 use std::collections::BTreeSet;
 
-use lodestar_core::digest::{Digest, sha256};
-use lodestar_core::id::RequestId;
-use lodestar_core::key::KeyId;
-use lodestar_core::name::{ActorId, Excerpt};
-use lodestar_core::statement::{
-    Approval, ApprovalDecision, ConfirmationId, Envelope, Nonce, StatementError,
-};
+use lodestar_core::digest::Digest;
+use lodestar_core::fingerprint::Fingerprint;
+use lodestar_core::name::{ActorId, SessionId};
+use lodestar_core::statement::{Approval, ApprovalDecision, Envelope, Nonce};
 use lodestar_core::time::Timestamp;
-use serde::{Deserialize, Serialize};
-use thiserror::Error;
 
-use super::{ApprovalRequest, Approver, Approvers};
+use super::refusal::unverified;
+use super::{ApprovalRequest, Approver, Approvers, Refusal};
 use crate::confirmation::Confirmed;
-
-/// Why a statement does not count. Named in the order of the checks: the first that failed.
-#[derive(Debug, Clone, PartialEq, Eq, Error, Serialize, Deserialize)]
-#[serde(tag = "refused", rename_all = "snake_case")]
-pub enum Refusal {
-    /// It is no statement at all.
-    #[error("this is no signed statement: {problem}")]
-    Malformed {
-        /// Why, in words.
-        problem: String,
-    },
-    /// It answers what was never asked here.
-    #[error("there is no such request in this session")]
-    UnknownRequest,
-    /// It is signed, and is no answer to a request.
-    #[error("the statement does not hold: {problem}")]
-    Statement {
-        /// Why, in words.
-        problem: String,
-    },
-    /// Nobody in the registry signed it.
-    #[error("no approver's key signed the statement")]
-    UnknownKey,
-    /// The key counts no more.
-    #[error("the key of approver `{approver}` was revoked at {at}")]
-    RevokedKey {
-        /// Whose.
-        approver: ActorId,
-        /// When.
-        at: Timestamp,
-    },
-    /// Somebody changed it, or never had the key.
-    #[error("the signature by `{key}` does not verify")]
-    BadSignature {
-        /// The key that it names.
-        key: KeyId,
-    },
-    /// Its time is yet to come.
-    #[error("the statement was issued at {at}, which is yet to come")]
-    NotYetIssued {
-        /// When.
-        at: Timestamp,
-    },
-    /// Its time is over.
-    #[error("the statement expired at {at}")]
-    Expired {
-        /// When.
-        at: Timestamp,
-    },
-    /// The request is over.
-    #[error("the request expired at {at}")]
-    RequestExpired {
-        /// When.
-        at: Timestamp,
-    },
-    /// Another session's.
-    #[error("the statement is for another session")]
-    OtherSession,
-    /// Another request's.
-    #[error("the statement is for another request")]
-    OtherRequest,
-    /// The request has been answered already.
-    #[error("the request is over: it was granted, denied or closed before")]
-    Closed,
-    /// Another act.
-    #[error("the statement is for another act: its fingerprint differs")]
-    OtherFingerprint,
-    /// They saw something else.
-    #[error("the approver saw another card")]
-    OtherCard,
-    /// Another policy was in force.
-    #[error("the statement was made under another policy")]
-    OtherPolicy,
-    /// The key is somebody else's.
-    #[error("the key belongs to another approver than the statement names")]
-    OtherApprover,
-    /// They are no approver, or not any more.
-    #[error("operator `{operator}` is not registered as an approver")]
-    NotAnApprover {
-        /// Who.
-        operator: ActorId,
-    },
-    /// None of the roles that are asked for.
-    #[error("approver `{approver}` has none of the roles that are asked for")]
-    NoRole {
-        /// Who.
-        approver: ActorId,
-    },
-    /// Not up to this rung.
-    #[error("approver `{approver}` is not cleared for this rung")]
-    NoClearance {
-        /// Who.
-        approver: ActorId,
-    },
-    /// Not here.
-    #[error("approver `{approver}` does not answer for this scope")]
-    OtherScope {
-        /// Who.
-        approver: ActorId,
-    },
-    /// It was used before.
-    #[error("the statement was heard before")]
-    Repeated,
-}
 
 /// What has been heard of one request: pure, so that the log can be heard again.
 #[derive(Debug, Clone)]
@@ -146,6 +38,9 @@ struct Granted {
     /// The roles of the key that signed; another key of the same person may have others.
     roles: BTreeSet<String>,
     by: Word,
+    heard_at: Timestamp,
+    /// From when on it counts no more: the statement is out of date, or its key revoked.
+    until: Timestamp,
 }
 
 /// How somebody said yes.
@@ -190,14 +85,24 @@ impl Hearing {
         self.denied.as_ref()
     }
 
-    /// Who has said yes, in the order of their names.
-    pub fn granted_by(&self) -> BTreeSet<&ActorId> {
-        self.granted.iter().map(|one| &one.approver).collect()
+    /// Who has said yes and means it still, in the order of their names.
+    pub fn granted_by(&self, now: Timestamp) -> BTreeSet<&ActorId> {
+        self.standing(now).map(|one| &one.approver).collect()
     }
 
-    /// The statements that said yes, by digest.
-    pub fn grants(&self) -> Vec<Digest> {
-        self.granted.iter().map(|one| one.statement).collect()
+    /// The statements that said yes and count still, by digest.
+    pub fn grants(&self, now: Timestamp) -> Vec<Digest> {
+        self.standing(now).map(|one| one.statement).collect()
+    }
+
+    /// Whether something was heard and counted later than this.
+    pub(super) fn was_heard_after(&self, now: Timestamp) -> bool {
+        self.granted.iter().any(|one| now < one.heard_at)
+    }
+
+    /// Every yes that is neither out of date nor by a key that was revoked since.
+    fn standing(&self, now: Timestamp) -> impl Iterator<Item = &Granted> {
+        self.granted.iter().filter(move |one| now < one.until)
     }
 
     /// Checks a statement and counts it if it holds.
@@ -207,27 +112,25 @@ impl Hearing {
         approvers: &Approvers,
         now: Timestamp,
     ) -> Result<Counted, Refusal> {
-        let (approval, nonce, roles) = self.check(statement, approvers, now)?;
-        self.seen.insert(nonce);
-        match approval.decision {
+        let answer = self.check(statement, approvers, now)?;
+        self.seen.insert(answer.nonce);
+        match answer.approval.decision {
             ApprovalDecision::Deny => {
                 let denial = Denial {
-                    approver: approval.approver,
-                    reason: approval.reason,
+                    approver: answer.approval.approver,
+                    reason: answer.approval.reason,
                 };
                 self.denied = Some(denial.clone());
                 Ok(Counted::Deny(denial))
             }
-            ApprovalDecision::Grant => {
-                self.granted.push(Granted {
-                    approver: approval.approver,
-                    statement: statement.digest(),
-                    roles,
-                    by: Word::Answer,
-                });
-                let missing = self.missing();
-                Ok(Counted::Grant { missing })
-            }
+            ApprovalDecision::Grant => Ok(self.count(Granted {
+                approver: answer.approval.approver,
+                statement: statement.digest(),
+                roles: answer.roles,
+                by: Word::Answer,
+                heard_at: now,
+                until: answer.until,
+            })),
         }
     }
 
@@ -237,31 +140,17 @@ impl Hearing {
         statement: &Envelope,
         approvers: &Approvers,
         now: Timestamp,
-    ) -> Result<(Approval, Nonce, BTreeSet<String>), Refusal> {
+    ) -> Result<Answering, Refusal> {
         let verified = statement
             .verify::<Approval>(&approvers.keys(now), now)
             .map_err(|problem| unverified(problem, statement, approvers))?;
         let approval = verified.subject();
-        if now >= self.request.expires_at {
-            return Err(Refusal::RequestExpired {
-                at: self.request.expires_at,
-            });
-        }
-        if approval.session != self.request.session {
-            return Err(Refusal::OtherSession);
-        }
+        self.check_asked(&approval.session, now)?;
         if approval.request != self.request.id {
             return Err(Refusal::OtherRequest);
         }
-        // A full quorum needs no more, and yet whoever says no before it is spent ends it.
-        let is_full = approval.decision == ApprovalDecision::Grant && self.missing() == 0;
-        if self.denied.is_some() || is_full {
-            return Err(Refusal::Closed);
-        }
-        let action = &self.request.card.action;
-        if approval.fingerprint != action.fingerprint {
-            return Err(Refusal::OtherFingerprint);
-        }
+        self.check_open(approval.decision, now)?;
+        self.check_act(approval.fingerprint)?;
         if approval.card != self.request.card_digest {
             return Err(Refusal::OtherCard);
         }
@@ -273,11 +162,46 @@ impl Hearing {
             .filter(|approver| approver.actor == approval.approver)
             .ok_or(Refusal::OtherApprover)?;
         self.check_standing(approver, &approver.roles)?;
-        let nonce = verified.issued().nonce;
-        if self.seen.contains(&nonce) {
+        let issued = verified.issued();
+        if self.seen.contains(&issued.nonce) {
             return Err(Refusal::Repeated);
         }
-        Ok((approval.clone(), nonce, approver.roles.clone()))
+        let expires_at = issued.expires_at.unwrap_or(Timestamp::MAX);
+        Ok(Answering {
+            approval: approval.clone(),
+            nonce: issued.nonce,
+            roles: approver.roles.clone(),
+            until: expires_at.min(approver.counts_until()),
+        })
+    }
+
+    /// In time, and of the session that asks.
+    fn check_asked(&self, session: &SessionId, now: Timestamp) -> Result<(), Refusal> {
+        if now >= self.request.expires_at {
+            return Err(Refusal::RequestExpired {
+                at: self.request.expires_at,
+            });
+        }
+        if *session != self.request.session {
+            return Err(Refusal::OtherSession);
+        }
+        Ok(())
+    }
+
+    /// A full quorum needs no more, and yet whoever says no before it is spent ends it.
+    fn check_open(&self, decision: ApprovalDecision, now: Timestamp) -> Result<(), Refusal> {
+        let is_full = decision == ApprovalDecision::Grant && self.missing(now) == 0;
+        if self.denied.is_some() || is_full {
+            return Err(Refusal::Closed);
+        }
+        Ok(())
+    }
+
+    fn check_act(&self, fingerprint: Fingerprint) -> Result<(), Refusal> {
+        if fingerprint != self.request.card.action.fingerprint {
+            return Err(Refusal::OtherFingerprint);
+        }
+        Ok(())
     }
 
     /// What an approver has to be for this request; `roles` are those that count.
@@ -297,28 +221,17 @@ impl Hearing {
         Ok(())
     }
 
-    /// Counts a confirmation as the word of one approver. Of a quorum above one, confirmations alone
-    /// are never enough.
+    /// Counts a confirmation as the word of one approver, for as long as the confirmation lasts. Of a
+    /// quorum above one, confirmations alone are never enough.
     pub fn confirm(
         &mut self,
         confirmed: &Confirmed,
         approvers: &Approvers,
         now: Timestamp,
     ) -> Result<Counted, Refusal> {
-        if now >= self.request.expires_at {
-            return Err(Refusal::RequestExpired {
-                at: self.request.expires_at,
-            });
-        }
-        if *confirmed.session() != self.request.session {
-            return Err(Refusal::OtherSession);
-        }
-        if self.denied.is_some() || self.missing() == 0 {
-            return Err(Refusal::Closed);
-        }
-        if confirmed.fingerprint() != self.request.card.action.fingerprint {
-            return Err(Refusal::OtherFingerprint);
-        }
+        self.check_asked(confirmed.session(), now)?;
+        self.check_open(ApprovalDecision::Grant, now)?;
+        self.check_act(confirmed.fingerprint())?;
         let entries = approvers.confirming(confirmed, now);
         let Some(first) = entries.first() else {
             return Err(Refusal::NotAnApprover {
@@ -335,129 +248,46 @@ impl Hearing {
         if self.granted.iter().any(|one| one.statement == statement) {
             return Err(Refusal::Repeated);
         }
-        self.granted.push(Granted {
+        // They are an approver for as long as one of those keys counts.
+        let until = entries.iter().map(|entry| entry.counts_until()).max();
+        Ok(self.count(Granted {
             approver: confirmed.operator().clone(),
             statement,
             roles,
             by: Word::Confirmation,
-        });
-        let missing = self.missing();
-        Ok(Counted::Grant { missing })
+            heard_at: now,
+            until: confirmed.until().min(until.unwrap_or(now)),
+        }))
+    }
+
+    fn count(&mut self, granted: Granted) -> Counted {
+        let now = granted.heard_at;
+        self.granted.push(granted);
+        Counted::Grant {
+            missing: self.missing(now),
+        }
     }
 
     /// How many people are missing: for the quorum, or for a role that nobody yet has.
-    pub fn missing(&self) -> u32 {
-        let people: BTreeSet<&ActorId> = self.granted.iter().map(|one| &one.approver).collect();
-        let covered: BTreeSet<&String> = self.granted.iter().flat_map(|one| &one.roles).collect();
-        let uncovered = self.request.requirement.roles.iter();
-        let uncovered = uncovered.filter(|role| !covered.contains(role)).count() as u32;
-        let lacking = self
-            .request
-            .requirement
+    pub fn missing(&self, now: Timestamp) -> u32 {
+        let requirement = &self.request.requirement;
+        let people = self.granted_by(now).len() as u32;
+        let covered: BTreeSet<&String> = self.standing(now).flat_map(|one| &one.roles).collect();
+        let is_uncovered = requirement.roles.iter().any(|role| !covered.contains(role));
+        let is_answered = self.standing(now).any(|one| one.by == Word::Answer);
+        let only_confirmed = requirement.quorum > 1 && !is_answered;
+        requirement
             .quorum
-            .saturating_sub(people.len() as u32);
-        let is_answered = self.granted.iter().any(|one| one.by == Word::Answer);
-        let only_confirmed = self.request.requirement.quorum > 1 && !is_answered;
-        lacking
-            .max(u32::from(uncovered > 0))
-            .max(u32::from(only_confirmed))
+            .saturating_sub(people)
+            .max(u32::from(is_uncovered || only_confirmed))
     }
 }
 
-/// Which check a statement failed before anybody looked at what it says.
-fn unverified(problem: StatementError, statement: &Envelope, approvers: &Approvers) -> Refusal {
-    match problem {
-        StatementError::Untrusted => match approvers.revoked(statement.signatures()) {
-            Some((approver, at)) => Refusal::RevokedKey { approver, at },
-            None => Refusal::UnknownKey,
-        },
-        StatementError::BadSignature(key) => Refusal::BadSignature { key },
-        StatementError::NotYetIssued(at) => Refusal::NotYetIssued { at },
-        StatementError::Expired(at) => Refusal::Expired { at },
-        problem => Refusal::Statement {
-            problem: problem.to_string(),
-        },
-    }
-}
-
-/// `approval.granted@1`, `approval.denied@1` and `approval.refused@1`.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct Answer {
-    /// The request.
-    pub request: RequestId,
-    /// The statement, whole; none where what came is none.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub statement: Option<Envelope>,
-    /// What came instead.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub unreadable: Option<Unreadable>,
-    /// The confirmation that was spent on it: the statement stands in `confirmation.consumed@1`.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub confirmation: Option<ConfirmationId>,
-    /// The moment at which it was checked.
-    pub heard_at: Timestamp,
-    /// The first check that failed.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub reason: Option<Refusal>,
-    /// How many people are still missing.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub missing: Option<u32>,
-}
-
-/// Something that is no statement.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Unreadable {
-    /// Its beginning, inert.
-    pub begins: String,
-    /// How long it is, in bytes.
-    pub bytes: u64,
-    /// All of it, by digest.
-    pub digest: Digest,
-}
-
-impl Answer {
-    pub(super) fn new(request: RequestId, statement: &Envelope, heard_at: Timestamp) -> Self {
-        Self {
-            request,
-            statement: Some(statement.clone()),
-            unreadable: None,
-            confirmation: None,
-            heard_at,
-            reason: None,
-            missing: None,
-        }
-    }
-
-    pub(super) fn confirmed(
-        request: RequestId,
-        confirmation: ConfirmationId,
-        heard_at: Timestamp,
-    ) -> Self {
-        Self {
-            request,
-            statement: None,
-            unreadable: None,
-            confirmation: Some(confirmation),
-            heard_at,
-            reason: None,
-            missing: None,
-        }
-    }
-
-    pub(super) fn unreadable(request: RequestId, sent: &[u8], heard_at: Timestamp) -> Self {
-        let unreadable = Unreadable {
-            begins: Excerpt::of(&String::from_utf8_lossy(sent)).to_string(),
-            bytes: sent.len() as u64,
-            digest: sha256(sent),
-        };
-        Self {
-            request,
-            statement: None,
-            unreadable: Some(unreadable),
-            confirmation: None,
-            heard_at,
-            reason: None,
-            missing: None,
-        }
-    }
+/// An answer that holds.
+struct Answering {
+    approval: Approval,
+    nonce: Nonce,
+    /// The roles of the key that signed.
+    roles: BTreeSet<String>,
+    until: Timestamp,
 }

@@ -36,7 +36,7 @@ pub enum Closing {
 pub enum Standing {
     /// People are missing.
     Open,
-    /// Enough people agreed; nothing has been cleared by their word yet.
+    /// Enough people agreed when the last of them was heard; nothing has been cleared by their word yet.
     Granted,
     /// It is over.
     Over(Closing),
@@ -137,13 +137,7 @@ impl Requests {
         approvers: &Approvers,
         now: Timestamp,
     ) -> Result<Counted, Refusal> {
-        let asked = self.asked.get_mut(&id).ok_or(Refusal::UnknownRequest)?;
-        if let Standing::Over(_) = asked.standing {
-            return Err(Refusal::Closed);
-        }
-        let counted = asked.hearing.hear(statement, approvers, now)?;
-        self.count(id, &counted);
-        Ok(counted)
+        self.count(id, |hearing| hearing.hear(statement, approvers, now))
     }
 
     /// Counts a spent confirmation as the word of one approver.
@@ -154,25 +148,26 @@ impl Requests {
         approvers: &Approvers,
         now: Timestamp,
     ) -> Result<Counted, Refusal> {
+        self.count(id, |hearing| hearing.confirm(confirmed, approvers, now))
+    }
+
+    fn count(
+        &mut self,
+        id: RequestId,
+        word: impl FnOnce(&mut Hearing) -> Result<Counted, Refusal>,
+    ) -> Result<Counted, Refusal> {
         let asked = self.asked.get_mut(&id).ok_or(Refusal::UnknownRequest)?;
         if let Standing::Over(_) = asked.standing {
             return Err(Refusal::Closed);
         }
-        let counted = asked.hearing.confirm(confirmed, approvers, now)?;
-        self.count(id, &counted);
-        Ok(counted)
-    }
-
-    fn count(&mut self, id: RequestId, counted: &Counted) {
+        let counted = word(&mut asked.hearing)?;
         match counted {
+            Counted::Grant { missing: 0 } => asked.standing = Standing::Granted,
+            // Who had agreed before may not count any more.
+            Counted::Grant { .. } => asked.standing = Standing::Open,
             Counted::Deny(_) => self.close(id, Closing::Denied),
-            Counted::Grant { missing: 0 } => {
-                if let Some(asked) = self.asked.get_mut(&id) {
-                    asked.standing = Standing::Granted;
-                }
-            }
-            Counted::Grant { .. } => {}
         }
+        Ok(counted)
     }
 
     /// The grants that would be spent if this act were cleared at this moment.
@@ -195,7 +190,11 @@ impl Requests {
         if now >= request.expires_at {
             return Err(NotSpendable::Expired);
         }
-        Ok(asked.hearing.grants())
+        // A word may be out of date by now, and nobody's is good before it was said.
+        if asked.hearing.missing(now) > 0 || asked.hearing.was_heard_after(now) {
+            return Err(NotSpendable::NotGranted);
+        }
+        Ok(asked.hearing.grants(now))
     }
 
     /// An act was cleared by these grants: nobody's word is left in the request.

@@ -1,18 +1,20 @@
 //! What the log says of confirmations.
 
-use std::collections::BTreeMap;
+use std::collections::btree_map::Entry;
+use std::collections::{BTreeMap, BTreeSet};
 
 use lodestar_core::contract::ArgumentRole;
-use lodestar_core::digest::sha256;
 use lodestar_core::id::{ActionId, RequestId};
-use lodestar_core::name::{ActorId, Excerpt, ToolName};
+use lodestar_core::name::{ActorId, SessionId, ToolName};
 use lodestar_core::statement::ConfirmationId;
+use lodestar_core::statement::confirmation::Consumption;
 use lodestar_core::time::Timestamp;
 use serde::{Deserialize, Serialize};
+use thiserror::Error;
 
 use super::weigh::Before;
-use super::{ConfirmationKeys, Confirmed, Evidence, HeldAct, Mode, Unmatched};
-use crate::approval::{Approvers, Counted, Refusal, Requests, Unreadable};
+use super::{ConfirmationKeys, Confirmed, Evidence, HeldAct, Matching, Mode, Unmatched};
+use crate::approval::{ApprovalRequest, Approvers, Counted, Refusal, Requests, Unreadable};
 
 /// What is done with an envelope of evidence. There is no third.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
@@ -50,11 +52,7 @@ impl Sent {
     pub(super) fn of(sent: &[u8]) -> Self {
         match Evidence::read(sent) {
             Ok(evidence) => Self::Evidence(evidence),
-            Err(_) => Self::Unreadable(Unreadable {
-                begins: Excerpt::of(&String::from_utf8_lossy(sent)).to_string(),
-                bytes: sent.len() as u64,
-                digest: sha256(sent),
-            }),
+            Err(_) => Self::Unreadable(Unreadable::of(sent)),
         }
     }
 }
@@ -106,29 +104,81 @@ pub struct Consumed {
 
 impl Consumed {
     /// The token once more, for whoever derives a session from its log. That it was spent once is what
-    /// the log says; everything else is checked again.
-    pub fn again(&self, act: &HeldAct, keys: &ConfirmationKeys) -> Result<Confirmed, Unmatched> {
-        let trusted = self.evidence.trusted(keys, self.heard_at);
-        let trusted = trusted.map_err(|why| Unmatched::Untrusted { why })?;
-        let matching = trusted.weigh(act, Before::Unspent, self.heard_at)?;
-        Ok(Confirmed::spent(matching))
+    /// the log says; everything else is checked again, and is to be as it says.
+    pub fn again(&self, act: &HeldAct, keys: &ConfirmationKeys) -> Result<Confirmed, Uncounted> {
+        let matching = weigh(&self.evidence, act, keys, self.heard_at)?;
+        match matching.is_of(self.id, &self.operator, self.action) {
+            true => Ok(Confirmed::spent(matching)),
+            false => Err(Uncounted::OtherRecord),
+        }
+    }
+
+    /// As it stands in a ledger of this session.
+    pub fn consumption(&self, session: &SessionId) -> Consumption {
+        Consumption {
+            id: self.id,
+            statement: self.evidence.details().digest(),
+            operator: self.operator.clone(),
+            session: session.clone(),
+            action: self.action,
+            at: self.heard_at,
+        }
     }
 }
 
-/// The confirmations that a log says were spent: for whoever counts again what was counted live.
+/// Why a confirmation that a log says was spent does not count again.
+#[derive(Debug, Clone, PartialEq, Eq, Error)]
+pub enum Uncounted {
+    /// The log does not say that it was.
+    #[error("the confirmation was never spent")]
+    NeverSpent,
+    /// It was counted for an earlier answer.
+    #[error("the confirmation was counted before")]
+    CountedBefore,
+    /// It was spent and counted at two moments, which are one.
+    #[error("the confirmation was spent at another time than it was counted at")]
+    OtherTime,
+    /// The record names another confirmation, operator or action.
+    #[error(
+        "the confirmation is another, by somebody else or for another action than the log says"
+    )]
+    OtherRecord,
+    /// There is no such request, or its act has no form in which it can be compared.
+    #[error("there is no request that it could have been counted for")]
+    NoRequest,
+    /// It does not match the act.
+    #[error("{0}")]
+    Unmatched(Unmatched),
+}
+
+/// The confirmations that a log says were spent: for whoever counts again what was counted live. What
+/// was spent once stays spent.
 #[derive(Debug, Clone, Default)]
 pub struct SpentBefore {
     consumed: BTreeMap<ConfirmationId, Consumed>,
+    counted: BTreeSet<ConfirmationId>,
 }
 
 impl SpentBefore {
-    /// Takes in `confirmation.consumed@1`. False where this one was spent before.
+    /// Takes in `confirmation.consumed@1`. False, and nothing is changed, where this one was spent
+    /// before.
     pub fn take_in(&mut self, consumed: Consumed) -> bool {
-        self.consumed.insert(consumed.id, consumed).is_none()
+        match self.consumed.entry(consumed.id) {
+            Entry::Occupied(_) => false,
+            Entry::Vacant(first) => {
+                first.insert(consumed);
+                true
+            }
+        }
     }
 
-    /// Counts a spent confirmation again for the request that the log says it was counted for. None
-    /// where it was never spent, or not on this act.
+    /// All that were spent, whether they were counted or not.
+    pub fn spent(&self) -> impl Iterator<Item = &Consumed> {
+        self.consumed.values()
+    }
+
+    /// Counts a spent confirmation again for the request that the log says it was counted for; each
+    /// once, whatever came of it.
     pub fn count(
         &mut self,
         id: ConfirmationId,
@@ -136,14 +186,17 @@ impl SpentBefore {
         requests: &mut Requests,
         under: &Under<'_>,
         at: Timestamp,
-    ) -> Option<Result<Counted, Refusal>> {
-        // Once: a second answer by the same confirmation has nothing to stand on.
-        let consumed = self.consumed.remove(&id)?;
-        let asked = requests.get(request)?.request();
-        let roles = (under.roles)(&asked.card.action.tool)?;
-        let act = HeldAct::on_card(&asked.card, roles, &asked.session).ok()?;
-        let confirmed = consumed.again(&act, under.keys).ok()?;
-        Some(requests.confirm(request, &confirmed, under.approvers, at))
+    ) -> Result<Result<Counted, Refusal>, Uncounted> {
+        let consumed = self.consumed.get(&id).ok_or(Uncounted::NeverSpent)?;
+        if !self.counted.insert(id) {
+            return Err(Uncounted::CountedBefore);
+        }
+        if consumed.heard_at != at {
+            return Err(Uncounted::OtherTime);
+        }
+        let asked = requests.get(request).ok_or(Uncounted::NoRequest)?;
+        let confirmed = consumed.again(&under.act(asked.request())?, under.keys)?;
+        Ok(requests.confirm(request, &confirmed, under.approvers, at))
     }
 }
 
@@ -154,7 +207,16 @@ pub struct Under<'a> {
     /// Whose word counts.
     pub approvers: &'a Approvers,
     /// The roles of a tool's arguments.
-    pub roles: &'a dyn Fn(&ToolName) -> Option<&'a BTreeMap<String, ArgumentRole>>,
+    pub roles: Box<dyn Fn(&ToolName) -> Option<&'a BTreeMap<String, ArgumentRole>> + 'a>,
+}
+
+impl Under<'_> {
+    /// The act that a request asks for.
+    pub fn act(&self, request: &ApprovalRequest) -> Result<HeldAct, Uncounted> {
+        let card = &request.card;
+        let roles = (self.roles)(&card.action.tool).ok_or(Uncounted::NoRequest)?;
+        HeldAct::on_card(card, roles, &request.session).map_err(|_| Uncounted::NoRequest)
+    }
 }
 
 /// `confirmation.refused@1`: evidence that counts for nothing, and the first check that failed.
@@ -169,4 +231,50 @@ pub struct Refused {
     pub reason: Unmatched,
     /// When it was looked at.
     pub heard_at: Timestamp,
+}
+
+impl Refused {
+    /// Why it counts for nothing, found out once more; none where it would count. That it was spent
+    /// before is what a ledger said, and is believed of evidence that is to be trusted.
+    pub fn again(&self, act: &HeldAct, keys: &ConfirmationKeys) -> Option<Unmatched> {
+        let evidence = match &self.sent {
+            Sent::Evidence(evidence) => evidence.clone(),
+            Sent::Unreadable(unreadable) => {
+                let why = Evidence::read(&unreadable.sent()?).err()?;
+                return Some(Unmatched::Untrusted { why });
+            }
+        };
+        let before = match self.reason {
+            Unmatched::Consumed => Before::Spent,
+            _ => Before::Unspent,
+        };
+        match evidence.trusted(keys, self.heard_at) {
+            Err(why) => Some(Unmatched::Untrusted { why }),
+            Ok(trusted) => trusted.weigh(act, before, self.heard_at).err(),
+        }
+    }
+}
+
+impl WouldMatch {
+    /// Whether it would have counted indeed, found out once more.
+    pub fn again(&self, act: &HeldAct, keys: &ConfirmationKeys) -> Result<(), Uncounted> {
+        let matching = weigh(&self.evidence, act, keys, self.heard_at)?;
+        match matching.is_of(self.id, &self.operator, self.action) {
+            true => Ok(()),
+            false => Err(Uncounted::OtherRecord),
+        }
+    }
+}
+
+/// Everything but whether it was spent.
+fn weigh(
+    evidence: &Evidence,
+    act: &HeldAct,
+    keys: &ConfirmationKeys,
+    at: Timestamp,
+) -> Result<Matching, Uncounted> {
+    let trusted = evidence.trusted(keys, at);
+    let trusted = trusted.map_err(|why| Uncounted::Unmatched(Unmatched::Untrusted { why }))?;
+    let matching = trusted.weigh(act, Before::Unspent, at);
+    matching.map_err(Uncounted::Unmatched)
 }

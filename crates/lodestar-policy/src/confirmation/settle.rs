@@ -52,6 +52,11 @@ impl Confirmed {
         self.matching.fingerprint
     }
 
+    /// From when on it counts no more: it is out of date, or its key revoked.
+    pub fn until(&self) -> Timestamp {
+        self.matching.until
+    }
+
     /// The session that holds it.
     pub fn session(&self) -> &SessionId {
         &self.matching.session

@@ -221,6 +221,8 @@ fn normal_paths(value: &Value) -> Value {
 pub struct Trusted {
     statement: Undated<Confirmation>,
     digest: Digest,
+    /// From when on its key counts no more.
+    revoked_at: Option<Timestamp>,
 }
 
 /// Whether a confirmation was spent, as the ledger says.
@@ -255,6 +257,7 @@ impl Evidence {
         Ok(Trusted {
             statement,
             digest: self.details.digest(),
+            revoked_at: key.revoked_at,
         })
     }
 
@@ -314,7 +317,7 @@ impl Trusted {
                 },
             },
         })?;
-        check_life(from, until, longest)?;
+        let until = check_life(from, until, longest)?;
         let fields = act.differences(&confirmation);
         if !fields.is_empty() {
             return Err(Unmatched::Mismatch { fields });
@@ -332,15 +335,17 @@ impl Trusted {
             action: act.action,
             fingerprint: act.fingerprint,
             session: act.session.clone(),
+            until: self.revoked_at.map_or(until, |at| until.min(at)),
         })
     }
 }
 
+/// Whether it lasts as long as it may; and until when.
 fn check_life(
     from: Timestamp,
     until: Option<Timestamp>,
     longest: Duration,
-) -> Result<(), Unmatched> {
+) -> Result<Timestamp, Unmatched> {
     let overlong = Unmatched::Overlong {
         seconds: longest.as_secs(),
     };
@@ -348,7 +353,7 @@ fn check_life(
     match until.since(from) {
         None | Some(Duration::ZERO) => Err(Unmatched::Expired { at: until }),
         Some(life) if life > longest => Err(overlong),
-        Some(_) => Ok(()),
+        Some(_) => Ok(until),
     }
 }
 
@@ -362,4 +367,13 @@ pub struct Matching {
     pub(super) action: ActionId,
     pub(super) fingerprint: Fingerprint,
     pub(super) session: SessionId,
+    /// From when on it counts no more: it is out of date, or its key revoked.
+    pub(super) until: Timestamp,
+}
+
+impl Matching {
+    /// Whether it is this confirmation, by this operator, of this action.
+    pub(super) fn is_of(&self, id: ConfirmationId, operator: &ActorId, action: ActionId) -> bool {
+        self.id == id && self.operator == *operator && self.action == action
+    }
 }

@@ -121,7 +121,7 @@ fn refused(half_open: &Requests, sent: &[u8], at: Timestamp) -> Refusal {
     let id = asked().id;
     let refusal = hear(&mut requests, sent, at).expect_err("it is forged");
     assert_eq!(requests.standing(id), Some(Standing::Open), "{refusal}");
-    assert_eq!(requests.get(id).unwrap().missing(), 1, "{refusal}");
+    assert_eq!(requests.get(id).unwrap().missing(now()), 1, "{refusal}");
     refusal
 }
 

@@ -79,7 +79,7 @@ const WRONG: [(Wrong, Scenario, Law); 17] = [
     (Wrong::NobodySweeps, SIMPLE, Law::NoHoldForEver),
     (Wrong::NobodySweeps, CUT, Law::NoHoldForEver),
     (Wrong::TwoWritersOfOneLog, SIMPLE, Law::AtMostOnce),
-    (Wrong::ClosingLeavesPermits, MOVING, Law::OneEnding),
+    (Wrong::MovedLeavesTheGrant, MOVING, Law::OneEnding),
     (Wrong::OnePersonCountsTwice, CONFIRMED, Law::OnlyGranted),
     (Wrong::TwoPermitsOfOneGrant, SIMPLE, Law::AtMostOnce),
     (Wrong::WorldIsNotMeasuredAgain, MOVING, Law::AsShown),

@@ -1,38 +1,38 @@
 //! The actions of a session, derived again: proposals, verdicts, answers, clearances, ends.
 
+mod notes;
+mod words;
+
 use std::collections::BTreeMap;
 
 use lodestar_core::contract::{Contract, arguments};
 use lodestar_core::digest::Digest;
 use lodestar_core::event::EventType;
-use lodestar_core::fingerprint::{Fingerprint, FingerprintFields, NormalPath};
+use lodestar_core::fingerprint::{FingerprintFields, NormalPath};
 use lodestar_core::id::ActionId;
 use lodestar_core::ladder::{Rung, Verdict};
-use lodestar_core::name::{SessionId, ToolName};
-use lodestar_core::time::Timestamp;
+use lodestar_core::name::ToolName;
+use lodestar_firewall::event::LogName;
 use lodestar_kernel::HeldWorld;
 use lodestar_kernel::opening::Opening;
 use lodestar_kernel::record::{Cleared, Finished, Proposal, Rejected, Rejection, Unknown};
 use lodestar_kernel::registry::ToolRecord;
 use lodestar_log::Event;
-use lodestar_policy::confirmation::{Consumed, Mode, SpentBefore, Under};
-use lodestar_policy::{
-    Answer, ApprovalRequest, Closed, Closing, Counted, Gate, Judgement, Refusal, Requests, Standing,
-};
-use serde::de::DeserializeOwned;
+use lodestar_policy::{ApprovalRequest, Gate, Judgement, explain};
 use serde_json::Value;
 
 use super::{Difference, Otherwise, SessionReplay};
+use notes::Notes;
+use words::Words;
 
 pub(super) struct Actions {
-    session: SessionId,
+    place: LogName,
     opening: Opening,
     gate: Gate,
     other: Option<Gate>,
     tools: BTreeMap<ToolName, ToolRecord>,
     actions: BTreeMap<ActionId, Followed>,
-    requests: Requests,
-    confirmations: SpentBefore,
+    words: Words,
     halted: bool,
 }
 
@@ -47,24 +47,18 @@ struct Followed {
 }
 
 impl Actions {
-    pub(super) fn new(
-        session: SessionId,
-        opening: Opening,
-        gate: Gate,
-        other: Option<Gate>,
-    ) -> Self {
+    pub(super) fn new(place: LogName, opening: Opening, gate: Gate, other: Option<Gate>) -> Self {
         let tools = opening.tools.iter();
         Self {
             tools: tools
                 .map(|tool| (tool.shape.name.clone(), tool.clone()))
                 .collect(),
-            session,
+            place,
             opening,
             gate,
             other,
             actions: BTreeMap::new(),
-            requests: Requests::default(),
-            confirmations: SpentBefore::default(),
+            words: Words::default(),
             halted: false,
         }
     }
@@ -86,6 +80,8 @@ impl Actions {
             EventType::APPROVAL_EXPIRED,
             EventType::APPROVAL_CONSUMED,
             EventType::CONFIRMATION_CONSUMED,
+            EventType::CONFIRMATION_MATCHED,
+            EventType::CONFIRMATION_REFUSED,
             EventType::SESSION_HALTED,
         ]
         .contains(&kind)
@@ -125,11 +121,32 @@ impl Actions {
             EventType::APPROVAL_REQUESTED => self.requested(notes.read(payload), &mut notes),
             EventType::APPROVAL_GRANTED
             | EventType::APPROVAL_DENIED
-            | EventType::APPROVAL_REFUSED => self.answered(kind, notes.read(payload), &mut notes),
-            EventType::APPROVAL_EXPIRED | EventType::APPROVAL_CONSUMED => {
-                self.ended_request(kind, notes.read(payload), &mut notes);
+            | EventType::APPROVAL_REFUSED => {
+                if let Some(answer) = notes.read(payload) {
+                    self.words
+                        .answered(kind, &answer, &self.opening, &mut notes);
+                }
             }
-            EventType::CONFIRMATION_CONSUMED => self.confirmed(notes.read(payload), &mut notes),
+            EventType::APPROVAL_EXPIRED | EventType::APPROVAL_CONSUMED => {
+                if let Some(closed) = notes.read(payload) {
+                    self.words.ended(kind, &closed, &mut notes);
+                }
+            }
+            EventType::CONFIRMATION_CONSUMED => {
+                if let Some(consumed) = notes.read(payload) {
+                    self.words.spent(consumed, &self.opening, &mut notes);
+                }
+            }
+            EventType::CONFIRMATION_MATCHED => {
+                if let Some(would) = notes.read(payload) {
+                    self.words.would_match(&would, &self.opening, &mut notes);
+                }
+            }
+            EventType::CONFIRMATION_REFUSED => {
+                if let Some(refused) = notes.read(payload) {
+                    self.words.refused(&refused, &self.opening, &mut notes);
+                }
+            }
             EventType::ACTION_CLEARED => self.cleared(notes.read(payload), &mut notes),
             EventType::ACTION_REJECTED => self.rejected(notes.read(payload), &mut notes),
             EventType::ACTION_COMPLETED | EventType::ACTION_FAILED => {
@@ -208,118 +225,50 @@ impl Actions {
 
     fn requested(&mut self, request: Option<ApprovalRequest>, notes: &mut Notes<'_>) {
         let Some(request) = request else { return };
-        let card = request.card.digest().ok();
-        if card != Some(request.card_digest) {
-            let derived = card.map_or_else(|| "none".to_owned(), |card| card.to_string());
-            notes.differ(
-                format!("the card's digest is {}", request.card_digest),
-                derived,
-            );
-        }
         if let Err(derived) = self.check_request(&request) {
             notes.differ("a request", derived);
         }
-        if request.card.fingerprint().ok() != Some(request.card.action.fingerprint) {
-            notes.differ(
-                "a card",
-                "that it shows another act than its fingerprint says",
-            );
-        }
-        if !self.requests.open(request) {
-            notes.differ("a request", "that there was one of this id before");
-        }
+        self.words.requested(request, notes);
     }
 
-    /// A request asks for exactly what the verdict says it needs, for as long as that says.
-    fn check_request(&self, request: &ApprovalRequest) -> Result<(), &'static str> {
-        let action = self.actions.get(&request.card.action.id);
+    /// A request asks for exactly what the verdict says it needs, for as long as that says, and its card
+    /// shows what was proposed.
+    fn check_request(&self, request: &ApprovalRequest) -> Result<(), String> {
+        let (card, no) = (&request.card, |derived: &str| Err(derived.to_owned()));
+        let action = self.actions.get(&card.action.id);
         let action = action.ok_or("that no such action was proposed")?;
-        if action.proposal.action != request.card.action {
-            return Err("that its card shows another action than was proposed");
+        let proposal = &action.proposal;
+        if proposal.action != card.action {
+            return no("that its card shows another action than was proposed");
+        }
+        if proposal.provenance != card.provenance {
+            return no("that its card shows values from elsewhere than they came from");
         }
         let (_, judgement) = action.judged.as_ref().ok_or("that there was no verdict")?;
         if judgement.verdict != Verdict::Hold {
-            return Err("that the action was not held");
+            return no("that the action was not held");
         }
         if judgement.requirement.as_ref() != Some(&request.requirement) {
-            return Err("that the verdict asks for other approvals");
+            return no("that the verdict asks for other approvals");
         }
-        if judgement.policy != request.policy || request.session != self.session {
-            return Err("that it names another policy or session");
+        if explain(judgement) != card.why {
+            return no("that its card gives another reason than the verdict");
         }
-        let expires_at = request
-            .created_at
-            .checked_add(request.requirement.expires());
-        if expires_at.unwrap_or(Timestamp::MAX) != request.expires_at {
-            return Err("that it expires at another time");
+        if judgement.policy != request.policy {
+            return no("that it names another policy");
         }
-        Ok(())
-    }
-
-    fn answered(&mut self, kind: EventType, answer: Option<Answer>, notes: &mut Notes<'_>) {
-        let Some(answer) = answer else { return };
-        notes.replay.answers += 1;
-        let asked = self.requests.get(answer.request);
-        let created_at = asked.map(|hearing| hearing.request().created_at);
-        let is_before = created_at.is_some_and(|created_at| answer.heard_at < created_at);
-        if is_before || answer.heard_at > notes.time {
-            notes.differ("an answer", "that it was heard at another time");
+        if (&request.project, &request.session) != (&self.place.project, &self.place.session) {
+            return no("that it is of another session");
         }
-        let Some(heard) = self.hear_again(&answer) else {
-            let is_refused = kind == EventType::APPROVAL_REFUSED;
-            let malformed = matches!(answer.reason, Some(Refusal::Malformed { .. }));
-            if !is_refused || !malformed || answer.unreadable.is_none() {
-                notes.differ("an answer", "that no word is there to be heard");
-            }
-            return;
-        };
-        let (derived, same) = match &heard {
-            Ok(Counted::Grant { missing }) => {
-                let same = kind == EventType::APPROVAL_GRANTED && answer.missing == Some(*missing);
-                (format!("a grant, with {missing} missing"), same)
-            }
-            Ok(Counted::Deny(_)) => ("a denial".to_owned(), kind == EventType::APPROVAL_DENIED),
-            Err(refusal) => {
-                let same = answer.reason.as_ref() == Some(refusal);
-                let same = same && kind == EventType::APPROVAL_REFUSED;
-                (format!("a refusal: {refusal}"), same)
-            }
-        };
-        if !same {
-            notes.differ(format!("{kind}"), derived);
+        if request.requirement.expires_from(request.created_at) != request.expires_at {
+            return no("that it expires at another time");
         }
-    }
-
-    /// What an answer comes to: a statement, or a confirmation that was spent on this act.
-    fn hear_again(&mut self, answer: &Answer) -> Option<Result<Counted, Refusal>> {
-        let (request, at) = (answer.request, answer.heard_at);
-        let opening = &self.opening;
-        let requests = &mut self.requests;
-        match (&answer.statement, answer.confirmation) {
-            (Some(statement), None) => {
-                Some(requests.hear(request, statement, &opening.approvers, at))
-            }
-            (None, Some(confirmation)) => {
-                let under = Under {
-                    keys: &opening.confirmations.keys,
-                    approvers: &opening.approvers,
-                    roles: &|tool| opening.roles(tool),
-                };
-                let spent = &mut self.confirmations;
-                spent.count(confirmation, request, requests, &under, at)
-            }
-            _ => None,
-        }
-    }
-
-    fn confirmed(&mut self, consumed: Option<Consumed>, notes: &mut Notes<'_>) {
-        let Some(consumed) = consumed else { return };
-        if self.opening.confirmations.mode == Mode::ReportOnly {
-            notes.differ("a spent confirmation", "that the mode is report-only");
-        }
-        if !self.confirmations.take_in(consumed) {
-            notes.differ("a spent confirmation", "that it was spent before");
-        }
+        let world = HeldWorld::shown_on(card);
+        let world = world.ok_or("that its card shows what nobody measures")?;
+        let tool = self.tools.get(&card.action.tool);
+        let tool = tool.ok_or("that there is no such tool")?;
+        let is_of_it = world.check_of(proposal, tool, judgement.policy);
+        is_of_it.map_err(|derived| derived.to_string())
     }
 
     fn cleared(&mut self, cleared: Option<Cleared>, notes: &mut Notes<'_>) {
@@ -346,7 +295,7 @@ impl Actions {
             Some((_, Verdict::Allow)) => Ok(()),
             Some((_, Verdict::Hold)) => {
                 let fingerprint = action.proposal.action.fingerprint;
-                granted(&cleared, fingerprint, notes.time, &mut self.requests)
+                self.words.cleared(&cleared, fingerprint, notes.time)
             }
             Some((_, Verdict::Deny)) => Err("that the action was denied".to_owned()),
             None => Err("that there was no verdict".to_owned()),
@@ -354,9 +303,9 @@ impl Actions {
         if let Err(derived) = ground {
             notes.differ("a clearance", derived);
         }
-        let asked = cleared.request.and_then(|id| self.requests.get(id));
+        let asked = cleared.request.and_then(|id| self.words.request(id));
         let expected = match asked {
-            Some(asked) => HeldWorld::shown_on(&asked.request().card).map(|world| world.measured),
+            Some(asked) => HeldWorld::shown_on(&asked.card).map(|world| world.measured),
             None => Some(action.proposal.preconditions.clone()),
         };
         let expected = expected.map(|all| {
@@ -372,55 +321,30 @@ impl Actions {
         }
     }
 
-    /// A request that is closed without a clearance: expired when its time was over, or spent in vain.
-    fn ended_request(&mut self, kind: EventType, closed: Option<Closed>, notes: &mut Notes<'_>) {
-        let Some(Closed { request, closing }) = closed else {
-            return;
-        };
-        let standing = self.requests.standing(request);
-        let expires_at = self
-            .requests
-            .get(request)
-            .map(|one| one.request().expires_at);
-        let derived = match (standing, closing) {
-            (None, _) => Err("that there was no such request"),
-            (Some(Standing::Over(_)), _) => Err("that the request was over before"),
-            (Some(_), Closing::Expired) if expires_at > Some(notes.time) => {
-                Err("that its time was not over")
-            }
-            (Some(Standing::Open), Closing::WorldMoved) => Err("that nobody had granted it"),
-            _ if Closed::kind(closing) != Some(kind) => Err("that it ended otherwise"),
-            _ => Ok(()),
-        };
-        if let Err(derived) = derived {
-            notes.differ("the end of a request", derived);
-        }
-        self.requests.close(request, closing);
-    }
-
     fn rejected(&mut self, rejected: Option<Rejected>, notes: &mut Notes<'_>) {
+        let Some(rejected) = rejected else { return };
         // What did not become an action has nothing to follow from.
-        let Some(Rejected {
-            action: Some(action),
-            why,
-            ..
-        }) = rejected
-        else {
+        let Some(action) = rejected.action else {
             return;
         };
-        let followed = self.actions.get(&action);
-        let verdict = followed.and_then(|one| Some(one.judged.as_ref()?.1.verdict));
-        let is_denial = matches!(why, Rejection::PolicyDenied { .. });
+        let Some(followed) = self.actions.get_mut(&action) else {
+            return notes.differ("a rejection", "that no such action was proposed");
+        };
+        let verdict = followed.judged.as_ref().map(|(_, one)| one.verdict);
+        let is_denial = matches!(rejected.why, Rejection::PolicyDenied { .. });
         if is_denial != (verdict == Some(Verdict::Deny)) {
             let derived = verdict.map_or_else(|| "no verdict".to_owned(), |one| one.to_string());
-            notes.differ(format!("`{}`", why.kind()), derived);
+            notes.differ(format!("`{}`", rejected.why.kind()), derived);
         }
-        match self.actions.get_mut(&action) {
-            Some(action) if action.cleared => {
-                notes.differ("a rejection", "that the action was cleared before");
-            }
-            Some(action) => action.rejected = true,
-            None => notes.differ("a rejection", "that no such action was proposed"),
+        if followed.cleared {
+            notes.differ("a rejection", "that the action was cleared before");
+        } else {
+            followed.rejected = true;
+        }
+        let held = followed.proposal.action.fingerprint;
+        let held = (verdict == Some(Verdict::Hold)).then_some(held);
+        if let Err(derived) = self.words.rejected(&rejected, held) {
+            notes.differ("a rejection", derived);
         }
     }
 
@@ -438,23 +362,6 @@ impl Actions {
             None => notes.differ("an end", "that no such action was proposed"),
         }
     }
-}
-
-/// Whether enough people said yes to exactly this act, in time, and whether their word was unspent.
-fn granted(
-    cleared: &Cleared,
-    fingerprint: Fingerprint,
-    time: Timestamp,
-    requests: &mut Requests,
-) -> Result<(), String> {
-    let request = cleared
-        .request
-        .ok_or("that the action was held, and no request of it granted")?;
-    let taken_at = cleared.taken_at.filter(|taken_at| *taken_at <= time);
-    let taken_at = taken_at.ok_or("that its grants were taken at another time")?;
-    requests
-        .spend(request, fingerprint, &cleared.grants, taken_at)
-        .map_err(|problem| format!("that {problem}"))
 }
 
 fn check_proposal(
@@ -515,31 +422,4 @@ fn told(judgement: &Judgement) -> String {
         judgement.errors.len(),
         judgement.signals.len()
     )
-}
-
-/// What is noted about one event.
-struct Notes<'a> {
-    seq: u64,
-    time: Timestamp,
-    replay: &'a mut SessionReplay,
-}
-
-impl Notes<'_> {
-    fn differ(&mut self, recorded: impl Into<String>, derived: impl Into<String>) {
-        self.replay.differences.push(Difference {
-            seq: self.seq,
-            recorded: recorded.into(),
-            derived: derived.into(),
-        });
-    }
-
-    fn read<T: DeserializeOwned>(&mut self, payload: Value) -> Option<T> {
-        match serde_json::from_value(payload) {
-            Ok(read) => Some(read),
-            Err(problem) => {
-                self.differ(format!("what cannot be read: {problem}"), "nothing");
-                None
-            }
-        }
-    }
 }

@@ -30,11 +30,15 @@ pub struct Shown {
 }
 
 impl Shown {
-    /// Checks that card, digest and fingerprint belong together.
+    /// Checks that all that is shown is what an answer signs for: the card and the act on it, who has to
+    /// agree, until when, and in which session of which project.
     pub fn check(announcement: Announcement) -> Result<Self, Unusable> {
         let request = &announcement.request;
-        if request.card.digest()? != request.card_digest {
+        if request.digest()? != request.card_digest {
             return Err(Unusable::OtherCard);
+        }
+        if announcement.project != request.project {
+            return Err(Unusable::OtherProject);
         }
         if request.card.fingerprint()? != request.card.action.fingerprint {
             return Err(Unusable::OtherFingerprint);
@@ -71,8 +75,11 @@ pub enum Unusable {
     /// It has another request's name.
     #[error("it names another request than its file does")]
     OtherRequest,
-    /// The card is not the one that its digest is of.
-    #[error("its card is not the one that would be signed (`card_digest` differs)")]
+    /// It names two projects.
+    #[error("it names another project than would be signed for")]
+    OtherProject,
+    /// Something that is shown is not what its digest is of.
+    #[error("it shows something else than would be signed (`card_digest` differs)")]
     OtherCard,
     /// The card shows another act than its fingerprint is of.
     #[error("its card shows another act than would be signed (`fingerprint` differs)")]

@@ -17,21 +17,17 @@ use serde_json::json;
 use super::{card, card_of, confirmed, enforced, issued, key, later, now, session, signed};
 
 pub(crate) fn request(quorum: u32, roles: &[&str]) -> ApprovalRequest {
-    let card = card();
-    ApprovalRequest {
-        id: RequestId::from_parts(1, [4; 10]),
-        session: session(),
-        card_digest: card.digest().unwrap(),
-        card,
-        requirement: Requirement {
-            roles: roles.iter().map(ToString::to_string).collect(),
-            quorum,
-            expires_seconds: 900,
-        },
-        policy: lodestar_core::digest::sha256(b"policy"),
-        created_at: now(),
-        expires_at: later(900),
-    }
+    let requirement = Requirement {
+        roles: roles.iter().map(ToString::to_string).collect(),
+        quorum,
+        expires_seconds: 900,
+    };
+    let (id, place) = (
+        RequestId::from_parts(1, [4; 10]),
+        ("web".parse().unwrap(), session()),
+    );
+    let policy = lodestar_core::digest::sha256(b"policy");
+    ApprovalRequest::new(id, place, card(), requirement, policy, now()).unwrap()
 }
 
 pub(crate) fn approver(name: &str, key: &SecretKey, roles: &[&str]) -> Approver {
@@ -88,8 +84,8 @@ fn a_confirmation_is_one_approval_by_its_operator() {
     let mut hearing = Hearing::new(request(1, &["dev"]));
     let counted = hearing.confirm(&by_alice(), &both(), now()).unwrap();
     assert_eq!(counted, Counted::Grant { missing: 0 });
-    assert_eq!(hearing.granted_by().len(), 1);
-    assert_eq!(hearing.grants(), [by_alice().statement()]);
+    assert_eq!(hearing.granted_by(now()).len(), 1);
+    assert_eq!(hearing.grants(now()), [by_alice().statement()]);
     let again = hearing.confirm(&by_alice(), &both(), now());
     assert_eq!(again, Err(Refusal::Closed));
 }
@@ -131,7 +127,7 @@ fn only_registered_approvers_count_with_role_clearance_and_scope() {
     let refused = |approvers: Vec<Approver>| {
         let mut hearing = Hearing::new(request(1, &["release"]));
         let refused = hearing.confirm(&by_alice(), &registry(approvers), now());
-        assert!(hearing.grants().is_empty());
+        assert!(hearing.grants(now()).is_empty());
         refused.unwrap_err()
     };
     let alice = || approver("alice", &key(11), &["release"]);

@@ -15,8 +15,8 @@ use crate::confirmations::{card, card_of};
 fn asked_for(mut card: Card) -> ApprovalRequest {
     card.action.fingerprint = card.fingerprint().unwrap();
     let mut request = asked();
-    request.card_digest = card.digest().unwrap();
     request.card = card;
+    request.card_digest = request.digest().unwrap();
     request
 }
 

@@ -68,7 +68,7 @@ fn matrix_a_copy_never_counts_whatever_the_clock_says() {
             _ => "expired",
         };
         assert_eq!(name_of(&refusal), wanted, "after {second} s");
-        assert_eq!(requests.get(asked.id).unwrap().missing(), 2);
+        assert_eq!(requests.get(asked.id).unwrap().missing(now()), 2);
         counts.note(format!("a copy: {wanted}"));
     }
     counts.print("resolutions, copies");

@@ -176,19 +176,19 @@ impl Machine {
         }
         state.calls[c].at = match passes {
             true => At::Measured(r, permit),
-            false => At::Moved(r),
+            false => At::Moved(r, permit),
         };
     }
 
+    /// The rejection of the call is what ends its request, in one record.
     fn close_moved(&self, state: &mut State, c: usize) {
         let call = state.calls[c];
-        let At::Moved(r) = call.at else { return };
+        let At::Moved(r, permit) = call.at else {
+            return;
+        };
         state.calls[c].at = At::Idle;
-        if self.desk(state, call.process).heard[r].is_live() {
+        if permit == Permit::Good {
             self.write(state, call.process, Record::Closed(r, Closing::WorldMoved));
-            if !self.is_wrong(Wrong::ClosingLeavesPermits) {
-                self.revoke(state, call.process, r);
-            }
         }
     }
 
@@ -199,7 +199,11 @@ impl Machine {
                 continue;
             }
             match &mut call.at {
-                At::Permitted(taken, permit) | At::Measured(taken, permit) if *taken == r => {
+                At::Permitted(taken, permit)
+                | At::Measured(taken, permit)
+                | At::Moved(taken, permit)
+                    if *taken == r =>
+                {
                     *permit = Permit::Revoked;
                 }
                 _ => {}

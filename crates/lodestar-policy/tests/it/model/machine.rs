@@ -48,7 +48,7 @@ pub(crate) enum Wrong {
     LedgerSpendsTwice,
     NobodySweeps,
     TwoWritersOfOneLog,
-    ClosingLeavesPermits,
+    MovedLeavesTheGrant,
     OnePersonCountsTwice,
     TwoPermitsOfOneGrant,
     WorldIsNotMeasuredAgain,
@@ -189,8 +189,11 @@ impl Machine {
 
     /// Whether somebody has a permit of this request in this process.
     pub(super) fn is_taken(&self, state: &State, process: usize, r: usize) -> bool {
+        let gives_up = self.is_wrong(Wrong::MovedLeavesTheGrant);
         state.calls.iter().any(|call| {
-            call.process == process && call.at.permit().is_some_and(|(taken, _)| taken == r)
+            let has_left = gives_up && matches!(call.at, At::Moved(..));
+            let taken = call.at.permit().filter(|_| !has_left);
+            call.process == process && taken.is_some_and(|(taken, _)| taken == r)
         })
     }
 
@@ -279,7 +282,7 @@ impl Machine {
             At::Weighed(_) => steps.push(Step::Consume(c)),
             At::Permitted(..) => steps.extend([Step::Measure(c), Step::Leave(c)]),
             At::Measured(..) => steps.push(Step::Clear(c)),
-            At::Moved(_) => steps.push(Step::CloseMoved(c)),
+            At::Moved(..) => steps.push(Step::CloseMoved(c)),
             At::Cleared(r) => {
                 let hasty = self.is_wrong(Wrong::RunsBeforeTheRecordIsSafe);
                 if hasty || is_safe(Record::Cleared, r) {

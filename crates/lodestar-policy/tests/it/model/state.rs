@@ -200,8 +200,8 @@ pub(crate) enum At {
     Permitted(usize, Permit),
     /// The world was measured again, and is as it was.
     Measured(usize, Permit),
-    /// The world had moved. The permit is gone, the request is not yet closed.
-    Moved(usize),
+    /// The world had moved; the log does not say so yet.
+    Moved(usize, Permit),
     /// The clearance is recorded, perhaps not yet safely.
     Cleared(usize),
     Safe(usize),
@@ -212,7 +212,9 @@ pub(crate) enum At {
 impl At {
     pub(crate) fn permit(self) -> Option<(usize, Permit)> {
         match self {
-            Self::Permitted(r, permit) | Self::Measured(r, permit) => Some((r, permit)),
+            Self::Permitted(r, permit) | Self::Measured(r, permit) | Self::Moved(r, permit) => {
+                Some((r, permit))
+            }
             _ => None,
         }
     }

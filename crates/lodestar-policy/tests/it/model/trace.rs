@@ -168,16 +168,14 @@ impl<'a> Real<'a> {
         let card = act.next().unwrap().clone();
         let mut random = [0; 10];
         random[0] = r as u8;
-        let request = ApprovalRequest {
-            id: RequestId::from_parts(self.number, random),
-            session: session(),
-            card_digest: card.digest().unwrap(),
-            card,
-            requirement: held.judgement().requirement.clone().unwrap(),
-            policy: held.judgement().policy,
-            created_at: now,
-            expires_at: expires,
-        };
+        let id = RequestId::from_parts(self.number, random);
+        let place = ("web".parse().unwrap(), session());
+        let requirement = held.judgement().requirement.clone().unwrap();
+        let policy = held.judgement().policy;
+        let request = ApprovalRequest::new(id, place, card, requirement, policy, now);
+        let mut request = request.unwrap();
+        request.expires_at = expires;
+        request.card_digest = request.digest().unwrap();
         let book = self.book();
         self.desk.open(held, request.clone(), book).unwrap();
         self.requests[r] = Some(request);
@@ -266,11 +264,11 @@ impl<'a> Real<'a> {
         if let Settled::Confirmed(confirmed, consumed) = settled {
             let (log, actor) = (&self.stage.log, &self.stage.actor);
             let kind = EventType::CONFIRMATION_CONSUMED;
-            log.append(kind, actor, &[], &consumed).unwrap();
+            let recorded = log.append(kind, actor, &[], &consumed).unwrap().seq();
             let (id, book) = (self.id(r), self.book());
             let approvers = &self.stage.approvers;
             self.desk
-                .confirm(id, &confirmed, approvers, now, book)
+                .confirm(id, (&confirmed, recorded), approvers, now, book)
                 .unwrap();
         }
     }
@@ -289,6 +287,23 @@ impl<'a> Real<'a> {
             }
             Err(_) => assert_eq!(after, At::Idle),
         }
+    }
+
+    /// Records that the world had moved, as the kernel does. That ends the request, before anybody says
+    /// so in its own words.
+    fn reject(&mut self, c: usize, r: usize) {
+        let permit = self.callers[c].permit.take().unwrap();
+        let (id, closing) = (self.id(r), lodestar_policy::Closing::WorldMoved);
+        permit.spend_in_vain(|| {
+            let (log, actor) = (&self.stage.log, &self.stage.actor);
+            let rejected = json!({"granted": id, "kind": "precondition_failed"});
+            log.append(EventType::ACTION_REJECTED, actor, &[], &rejected)
+                .unwrap();
+        });
+        let standing = self.desk.requests().standing(id);
+        assert!(matches!(standing, Some(lodestar_policy::Standing::Over(_))));
+        drop(permit);
+        self.desk.close(id, closing, self.book()).unwrap();
     }
 
     /// Does what a step of the model does.
@@ -317,10 +332,8 @@ impl<'a> Real<'a> {
                 }
             }
             Step::CloseMoved(c) => {
-                if let At::Moved(r) = before.calls[c].at {
-                    let (id, book) = (self.id(r), self.book());
-                    let closing = lodestar_policy::Closing::WorldMoved;
-                    self.desk.close(id, closing, book).unwrap();
+                if let At::Moved(r, _) = before.calls[c].at {
+                    self.reject(c, r);
                 }
             }
             Step::Clear(c) => {
@@ -368,7 +381,11 @@ impl<'a> Real<'a> {
                 real(heard.standing),
                 "request {r}"
             );
-            let people = requests.get(request.id).unwrap().granted_by().len();
+            let people = requests
+                .get(request.id)
+                .unwrap()
+                .granted_by(request.created_at)
+                .len();
             let counted = (heard.answers | u8::from(heard.confirmed)).count_ones();
             assert_eq!(people, counted as usize, "who agreed to request {r}");
             let fingerprint = request.card.action.fingerprint;

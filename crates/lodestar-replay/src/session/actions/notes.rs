@@ -1,0 +1,34 @@
+//! What is noted while a session is followed.
+
+use lodestar_core::time::Timestamp;
+use serde::de::DeserializeOwned;
+use serde_json::Value;
+
+use crate::session::{Difference, SessionReplay};
+
+/// What is noted about one event.
+pub(super) struct Notes<'a> {
+    pub(super) seq: u64,
+    pub(super) time: Timestamp,
+    pub(super) replay: &'a mut SessionReplay,
+}
+
+impl Notes<'_> {
+    pub(super) fn differ(&mut self, recorded: impl Into<String>, derived: impl Into<String>) {
+        self.replay.differences.push(Difference {
+            seq: self.seq,
+            recorded: recorded.into(),
+            derived: derived.into(),
+        });
+    }
+
+    pub(super) fn read<T: DeserializeOwned>(&mut self, payload: Value) -> Option<T> {
+        match serde_json::from_value(payload) {
+            Ok(read) => Some(read),
+            Err(problem) => {
+                self.differ(format!("what cannot be read: {problem}"), "nothing");
+                None
+            }
+        }
+    }
+}
