@@ -328,3 +328,58 @@ fn hostile_values_are_inert_in_every_place() {
         assert_inert(&world.run(&["approve", "show", &id, "--json"]).expect(0).out);
     }
 }
+
+/// The same request as it would stand in another session's folder, usable by itself.
+fn of_session(mut asked: lodestar_guard::channel::Announcement, session: &str) -> String {
+    asked.request.session = session.parse().expect("a name");
+    serde_json::to_string(&settled(asked)).expect("JSON")
+}
+
+#[test]
+fn a_file_in_another_sessions_folder_does_not_stand_in_the_way_of_a_request() {
+    let (world, id, four) = waiting();
+    world.add_operator();
+    let put = |session: &str, content: &str| {
+        let name = format!("work/.lodestar/approvals/{session}/{id}.request.json");
+        world.write(&name, content);
+    };
+    // Nothing that can be shown makes nothing ambiguous.
+    put("s-other", "{}");
+    put("s-third", &of_session(request(1), "s-1"));
+    world.run(&["approve", "show", &id]).expect(0);
+    let grant = ["approve", "grant", &id, "--yes-fingerprint", &four];
+    world.run(&grant).expect(0);
+    assert_eq!(answers(&world).len(), 1);
+    // What can be shown is told apart by the session.
+    put("s-other", &of_session(request(1), "s-other"));
+    let run = world.run(&["approve", "show", &id]).expect(2);
+    assert!(run.err.contains("--session: s-1, s-other"), "{}", run.err);
+    let list = world.run(&["approve", "list"]).expect(0).out;
+    assert!(list.contains("of s-other, as others say too"), "{list}");
+    let own = [&grant[..], &["--session", "s-1"]].concat();
+    world.run(&own).expect(0);
+    assert_eq!(answers(&world).len(), 2);
+    let show = ["approve", "show", &id, "--session", "s-other", "--json"];
+    let shown = world.run(&show).expect(0).json();
+    assert_eq!(shown["request"]["session"], "s-other");
+    world
+        .run(&["approve", "show", &id, "--session", "nobody"])
+        .expect(3);
+}
+
+#[test]
+fn huge_files_neither_hang_nor_hide_what_waits() {
+    let (world, id, _) = waiting();
+    for n in 0..300u64 {
+        let other = lodestar_core::id::RequestId::from_parts(n, [3; 10]);
+        let name = format!("work/.lodestar/approvals/s-0/{other}.request.json");
+        let file = fs::File::create(world.write(&name, "")).expect("created");
+        file.set_len(64 << 20).expect("sparse");
+    }
+    let started = std::time::Instant::now();
+    let list = world.run(&["approve", "list"]).expect(0).out;
+    world.run(&["approve", "show", &id]).expect(0);
+    assert!(started.elapsed().as_secs() < 10, "{:?}", started.elapsed());
+    assert!(list.contains("mail.send"), "{list}");
+    assert!(list.contains("more that are not shown"), "{list}");
+}

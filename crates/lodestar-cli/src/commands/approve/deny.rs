@@ -6,7 +6,7 @@ use clap::Args;
 use lodestar_core::statement::ApprovalDecision;
 
 use super::answer::{self, AsArgs};
-use super::{find, pile};
+use super::{Which, pile};
 use crate::cli::App;
 use crate::failure::{Exit, Failure};
 use crate::terminal::Terminal;
@@ -21,8 +21,8 @@ Examples:
 #[derive(Debug, Args)]
 #[command(after_help = AFTER_HELP)]
 pub(crate) struct DenyArgs {
-    /// The request
-    request: String,
+    #[command(flatten)]
+    which: Which,
 
     /// Why: the agent is told, and it stands in the log
     #[arg(long)]
@@ -34,7 +34,7 @@ pub(crate) struct DenyArgs {
 
 pub(crate) fn run(args: &DenyArgs, app: &mut App) -> Result<Exit, Failure> {
     let pile = pile(app)?;
-    let shown = find(&pile, &args.request)?;
+    let shown = args.which.find(&pile)?;
     answer::check_open(shown)?;
     let signer = args.who.signer()?;
     let approver = signer.approver.clone();

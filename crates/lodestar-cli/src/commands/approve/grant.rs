@@ -6,7 +6,7 @@ use clap::Args;
 use lodestar_core::statement::ApprovalDecision;
 
 use super::answer::{self, AsArgs};
-use super::{card, find, pile};
+use super::{Which, card, pile};
 use crate::cli::App;
 use crate::failure::{Exit, Failure};
 use crate::terminal::Terminal;
@@ -23,8 +23,8 @@ Examples:
 #[derive(Debug, Args)]
 #[command(after_help = AFTER_HELP)]
 pub(crate) struct GrantArgs {
-    /// The request
-    request: String,
+    #[command(flatten)]
+    which: Which,
 
     #[command(flatten)]
     who: AsArgs,
@@ -40,7 +40,7 @@ pub(crate) struct GrantArgs {
 
 pub(crate) fn run(args: &GrantArgs, app: &mut App) -> Result<Exit, Failure> {
     let pile = pile(app)?;
-    let shown = find(&pile, &args.request)?;
+    let shown = args.which.find(&pile)?;
     answer::check_open(shown)?;
     let signer = args.who.signer()?;
     let approver = signer.approver.clone();

@@ -1,5 +1,6 @@
 //! `lodestar approve watch`: requests as they arrive, on a screen of their own or as JSON lines.
 
+mod looking;
 mod screen;
 mod stream;
 mod view;
@@ -12,13 +13,12 @@ use clap::Args;
 use crossterm::event::{Event, EventStream, KeyEventKind};
 use futures_util::StreamExt as _;
 use lodestar_core::statement::ApprovalDecision;
-use lodestar_guard::channel::drop::{Pile, Watching};
+use lodestar_guard::channel::drop::Pile;
 use signal_hook::consts::{SIGHUP, SIGTERM};
 use tokio::time::{Duration, MissedTickBehavior, interval};
 use zeroize::Zeroizing;
 
 use super::answer::{self, AsArgs, Signer};
-use super::unusable;
 use crate::cli::App;
 use crate::failure::{Exit, Failure};
 use crate::place;
@@ -60,12 +60,11 @@ pub(crate) fn run(args: &WatchArgs, app: &mut App) -> Result<Exit, Failure> {
 }
 
 async fn on_screen(args: &WatchArgs, root: &Path, app: &App) -> Result<Exit, Failure> {
-    let mut watching = Watching::below(root).map_err(unusable)?;
-    let mut pile = Pile::below(root).map_err(unusable)?;
+    let pile = Pile::unseen(root);
+    let mut looks = looking::start(root.to_owned());
     let told_to_end = told_to_end()?;
     let mut screen = Screen::enter(app.out.paint)?;
     let mut view = View::default();
-    view.refresh(&pile);
     let mut keys = EventStream::new();
     let mut tick = interval(TICK);
     tick.set_missed_tick_behavior(MissedTickBehavior::Skip);
@@ -101,11 +100,10 @@ async fn on_screen(args: &WatchArgs, root: &Path, app: &App) -> Result<Exit, Fai
                 Some(Err(error)) => return Err(Failure::from(error)),
                 None => return Ok(Exit::Done),
             },
-            changed = watching.changed() => {
-                changed.map_err(unusable)?;
-                pile.refresh().map_err(unusable)?;
-                view.refresh(&pile);
-            }
+            look = looks.recv() => match look {
+                Some(look) => view.refresh(look),
+                None => return Ok(Exit::Done),
+            },
             _ = tick.tick() => {}
         }
         if told_to_end.load(Ordering::Relaxed) {

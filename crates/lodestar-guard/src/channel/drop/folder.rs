@@ -58,13 +58,14 @@ fn named(path: &Path) -> impl Fn(Errno) -> io::Error + use<> {
     let path = path.to_owned();
     move |errno| {
         let error = io::Error::from(errno);
-        let problem = match errno {
-            Errno::LOOP | Errno::NOTDIR => {
-                "is no folder (links are not followed); remove it".to_owned()
-            }
-            _ => error.to_string(),
+        let (kind, problem) = match errno {
+            Errno::LOOP | Errno::NOTDIR => (
+                io::ErrorKind::NotADirectory,
+                "is no folder (links are not followed); remove it".to_owned(),
+            ),
+            _ => (error.kind(), error.to_string()),
         };
-        io::Error::new(error.kind(), format!("`{}`: {problem}", path.display()))
+        io::Error::new(kind, format!("`{}`: {problem}", path.display()))
     }
 }
 
@@ -145,7 +146,7 @@ impl Folder {
         let failed = named(&self.path.join(name));
         let fd = match fs::openat(&self.fd, name, flags, Mode::empty()) {
             Ok(fd) => fd,
-            Err(Errno::NOENT | Errno::LOOP | Errno::NXIO | Errno::ACCESS | Errno::NODEV) => {
+            Err(Errno::NOENT | Errno::LOOP | Errno::NXIO | Errno::NODEV) => {
                 return Ok(None);
             }
             Err(errno) => return Err(failed(errno)),
@@ -154,9 +155,13 @@ impl Folder {
         if !is_plain(&stat) {
             return Ok(None);
         }
-        let mut bytes = Vec::new();
+        let size = usize::try_from(stat.st_size).unwrap_or(0);
+        let mut bytes = Vec::with_capacity(size.min(limit));
         let mut file = File::from(fd).take(limit as u64);
-        file.read_to_end(&mut bytes)?;
+        file.read_to_end(&mut bytes).map_err(|problem| {
+            let path = self.path.join(name);
+            io::Error::new(problem.kind(), format!("`{}`: {problem}", path.display()))
+        })?;
         Ok(Some(Content {
             bytes,
             stamp: Stamp::of(&stat),

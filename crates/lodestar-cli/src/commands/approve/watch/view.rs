@@ -2,12 +2,14 @@
 
 use crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
 use lodestar_core::id::RequestId;
+use lodestar_core::name::SessionId;
 use lodestar_core::statement::ApprovalDecision;
-use lodestar_guard::channel::drop::{Pile, Shown};
+use lodestar_guard::channel::drop::Shown;
 use zeroize::Zeroizing;
 
 use super::super::text::{Line, Tone};
 use super::super::{answer, card, list};
+use super::looking::Look;
 use crate::{inert, words};
 
 /// Longest reason that can be typed.
@@ -54,9 +56,11 @@ enum Mode {
 #[derive(Default)]
 pub(super) struct View {
     requests: Vec<Shown>,
-    unusable: Vec<String>,
+    /// What lies there and is not shown, or cannot be looked at.
+    problem: Option<String>,
     notice: Option<String>,
-    selected: Option<RequestId>,
+    /// Anybody can give a request of theirs the id of another one, but not its session's folder.
+    selected: Option<(RequestId, SessionId)>,
     /// The request that is being answered, as it was shown; later changes do not slip under the hand.
     answering: Option<Shown>,
     scroll: usize,
@@ -66,15 +70,20 @@ pub(super) struct View {
 
 impl View {
     /// Takes over what lies there now; the selection stays with its request.
-    pub(super) fn refresh(&mut self, pile: &Pile) {
+    pub(super) fn refresh(&mut self, look: Look) {
         let before = self.position();
-        self.requests = pile.requests().cloned().collect();
-        let unusable = pile.unusable();
-        self.unusable = unusable
-            .map(|(id, _, why)| format!("{} is not shown: {why}", words::short_id(&id)))
-            .collect();
-        self.notice = pile
-            .notices()
+        self.requests = look.requests;
+        let not_shown = look.unusable.first().map(|(id, session, why)| {
+            let more = match look.unusable.len() - 1 {
+                0 => String::new(),
+                more => format!(" (and {more} more)"),
+            };
+            let id = words::short_id(id);
+            format!("{id} of {session} is not shown{more}: {why}")
+        });
+        self.problem = look.problem.or(not_shown);
+        self.notice = look
+            .notices
             .last()
             .map(|notice| format!("ran {}  {}", words::seconds(notice.at), notice.what));
         if self.position().is_none() {
@@ -86,17 +95,14 @@ impl View {
     }
 
     fn position(&self) -> Option<usize> {
-        let selected = self.selected?;
+        let selected = self.selected.as_ref()?;
         self.requests
             .iter()
-            .position(|shown| shown.announcement().request.id == selected)
+            .position(|shown| key(shown) == *selected)
     }
 
     fn select(&mut self, at: usize) {
-        self.selected = self
-            .requests
-            .get(at)
-            .map(|shown| shown.announcement().request.id);
+        self.selected = self.requests.get(at).map(key);
         self.scroll = 0;
         if matches!(self.mode, Mode::Arguments) {
             self.mode = Mode::Browse;
@@ -339,7 +345,7 @@ impl View {
 
     /// What ran lately, or what lies there and is not shown.
     fn foot(&self, columns: usize) -> Line {
-        match (self.unusable.first(), &self.notice) {
+        match (&self.problem, &self.notice) {
             (Some(problem), _) => Line::of(Tone::Bad, inert::line(problem, columns)),
             (None, Some(notice)) => Line::of(Tone::Dim, inert::line(notice, columns)),
             (None, None) => Line::default(),
@@ -376,6 +382,11 @@ impl View {
             Mode::Passphrase { name, .. } => asked(&format!("passphrase of {name}: "), ""),
         }
     }
+}
+
+fn key(shown: &Shown) -> (RequestId, SessionId) {
+    let request = &shown.announcement().request;
+    (request.id, request.session.clone())
 }
 
 /// Takes a key into a text; whether it was Enter.
