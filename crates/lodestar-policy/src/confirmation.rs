@@ -45,7 +45,7 @@ mod weigh;
 pub use keys::{ConfirmationKey, ConfirmationKeys, ConfirmationKeysError};
 pub use record::{Consumed, Operation, Recorded, Refused, Sent, SpentBefore, Under, WouldMatch};
 pub use settle::{Confirmed, Settled, settle};
-pub use weigh::{Distrust, HeldAct, Matching, Trusted, Unmatched};
+pub use weigh::{Distrust, HeldAct, Matching, Trusted, Unmatched, found_by};
 
 use std::fmt;
 

@@ -7,7 +7,6 @@ mod grant;
 mod keygen;
 mod list;
 mod show;
-mod text;
 mod watch;
 
 use std::io;

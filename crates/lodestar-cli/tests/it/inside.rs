@@ -179,7 +179,7 @@ fn a_program_that_the_agent_runs_cannot_approve_deny_or_confirm() {
     }
     assert_eq!(tries.len(), 2 + 4 * 5 + 9 + 2, "{tries:?}");
     assert!(!world.path("work/out.md").exists());
-    let confirmations = world.root().join(".lodestar/approvals/confirmations");
+    let confirmations = world.root().join(".lodestar/confirmations");
     assert!(!confirmations.exists(), "nothing was confirmed");
 
     // The session goes on, hears the agent's own key, and refuses it.

@@ -9,17 +9,17 @@
 //! Nobody trusts what lies there. The session's side is [`DropDirectory`], the approver's is [`Pile`];
 //! both put files there whole, under a temporary name first, and hear from the system when one comes.
 
-mod folder;
+pub(crate) mod folder;
 mod inbox;
 mod name;
-mod notified;
+pub(crate) mod notified;
 mod pile;
 mod watching;
 
 use std::collections::VecDeque;
 use std::io;
 use std::path::{Path, PathBuf};
-use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
+use std::sync::{Mutex, OnceLock};
 
 use lodestar_core::id::RequestId;
 use lodestar_core::name::SessionId;
@@ -29,7 +29,9 @@ use tokio::sync::Notify;
 pub use pile::{Pile, Shown, Unusable};
 pub use watching::Watching;
 
-use super::{Announcement, Channel, ChannelError, Closing, Delivered, Doing, Notice};
+use super::{
+    Announcement, Channel, ChannelError, Closing, Delivered, Doing, Notice, lock, remember, serve,
+};
 use folder::{Folder, Missing};
 use inbox::{Came, Inbox, Open};
 use notified::{Happened, Notifications, Watch};
@@ -41,9 +43,6 @@ const MOST_NOTICES: u64 = 128 << 10;
 const NOTICES_KEPT: usize = 100;
 /// Longest line about something that ran.
 const LONGEST_NOTICE: usize = 1000;
-
-/// Most requests that are remembered as over: more than are ever announced late.
-const MOST_OVER: usize = 4096;
 
 /// The session's side of the drop directory.
 ///
@@ -94,14 +93,9 @@ impl DropDirectory {
     }
 
     fn serve(&self, session: &SessionId) -> Result<&SessionId, ChannelError> {
-        let served = self.session.get_or_init(|| session.clone());
+        let served = serve(&self.session, session);
         self.learned.notify_waiters();
-        if served == session {
-            return Ok(served);
-        }
-        Err(unusable(format!(
-            "it serves session `{served}` already; give session `{session}` one of its own"
-        )))
+        served.map_err(unusable)
     }
 
     async fn served(&self) -> &SessionId {
@@ -276,10 +270,7 @@ impl Channel for DropDirectory {
         Box::pin(async move {
             let mut told = lock(&self.told);
             told.open.remove(&request);
-            if told.over.len() == MOST_OVER {
-                told.over.pop_front();
-            }
-            told.over.push_back(request);
+            remember(&mut told.over, request);
             let Some(session) = self.session.get() else {
                 return Ok(());
             };
@@ -333,9 +324,4 @@ fn shortened(notice: &Notice) -> Notice {
         short.what.push_str(&format!("… (+{rest} bytes)"));
     }
     short
-}
-
-fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    // What is inside is whole between any two statements.
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }

@@ -8,20 +8,22 @@ use lodestar_core::event::EventType;
 use lodestar_core::statement::confirmation::{ConsumeLedger, MemoryLedger};
 use lodestar_kernel::step::Step;
 use lodestar_log::{AppendError, Barrier};
-use lodestar_policy::confirmation::{Confirmations, HeldAct, Recorded, Settled, Unmatched, settle};
+use lodestar_policy::confirmation::{
+    Confirmations, HeldAct, Recorded, Settled, Unmatched, found_by, settle,
+};
 use lodestar_policy::{ApprovalRequest, Heard};
 use serde::Serialize;
 
 use super::{OpenError, Session};
 use crate::channel::ChannelError;
 use crate::config::Config;
-use crate::confirmations::{drop_folder, dropped, ledger};
+use crate::confirmations::{DropFolder, ledger};
 use crate::error::GuardError;
 
 /// Where confirmations are found, what they are worth, and which were spent.
 pub(super) struct Beforehand {
     rules: Confirmations,
-    folder: PathBuf,
+    folder: DropFolder,
     ledger: Mutex<Box<dyn ConsumeLedger>>,
 }
 
@@ -43,7 +45,7 @@ impl Beforehand {
         };
         Ok(Self {
             rules,
-            folder: drop_folder(config),
+            folder: DropFolder::of(config),
             ledger: Mutex::new(ledger),
         })
     }
@@ -84,19 +86,27 @@ impl Session {
     /// The files that are dealt with, and whether one of them counted.
     fn consider(&self, request: &ApprovalRequest) -> Result<(Vec<PathBuf>, bool), GuardError> {
         let folder = &self.inner.confirmations.folder;
-        let found = match dropped(folder, request.card.action.fingerprint) {
+        let entry = self.tools().get(&request.card.action.tool);
+        let Some(roles) = entry.map(|entry| &entry.record().shape.roles) else {
+            return Ok((Vec::new(), false));
+        };
+        let fields = request.card.fields().map_err(GuardError::Canonical)?;
+        let name = found_by(&fields, roles).map_err(GuardError::Canonical)?;
+        let found = match folder.dropped(name) {
             Ok(found) => found,
             Err(problem) => {
-                self.note_problem(format!("{}: {problem}", folder.display()));
+                self.note_problem(format!("{}: {problem}", folder.path().display()));
                 return Ok((Vec::new(), false));
             }
         };
         let (mut dealt_with, mut any) = (Vec::new(), false);
-        for (path, sent) in found {
-            let (dealt, counted) = self.consider_one(request, &sent)?;
+        for one in found {
+            let (dealt, counted) = self.consider_one(request, &one.bytes)?;
             any |= counted;
-            if dealt == Dealt::With {
-                dealt_with.push(path);
+            // What is for another session is that one's to put away.
+            let is_own = one.session.is_none_or(|session| session == request.session);
+            if dealt == Dealt::With && is_own {
+                dealt_with.push(one.path);
             }
         }
         Ok((dealt_with, any))

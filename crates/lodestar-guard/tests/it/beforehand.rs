@@ -33,7 +33,7 @@ pub(crate) fn confirming(timeout: u64, mode: &str, more: &str) -> String {
 }
 
 pub(crate) fn folder(project: &Project) -> PathBuf {
-    project.root.join(".lodestar/approvals/confirmations")
+    project.root.join(".lodestar/confirmations")
 }
 
 /// What lies in the folder.

@@ -555,11 +555,6 @@ async fn what_is_more_sensitive_than_the_ceiling_leaves_by_digest_only() {
             }
             Told::Withheld(told) => {
                 assert!(!whole, "{case}");
-                assert_eq!(json!(told.card_digest), request["card_digest"]);
-                assert_eq!(
-                    json!(told.fingerprint),
-                    request["card"]["action"]["fingerprint"]
-                );
                 assert_eq!(told.tool.as_str(), "box.send");
                 let everything: Vec<u8> =
                     hub.seen().into_iter().flat_map(|seen| seen.body).collect();
@@ -567,6 +562,14 @@ async fn what_is_more_sensitive_than_the_ceiling_leaves_by_digest_only() {
                 assert!(everything.contains("\"shown\":\"withheld\""));
                 for word in secret_words {
                     assert!(!everything.contains(word), "{case}: {word} left");
+                }
+                // Few words can be guessed from their digest.
+                for digest in [
+                    &request["card_digest"],
+                    &request["card"]["action"]["fingerprint"],
+                ] {
+                    let digest = digest.as_str().unwrap();
+                    assert!(!everything.contains(digest), "{case}: {digest} left");
                 }
             }
         }

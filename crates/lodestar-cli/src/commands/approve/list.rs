@@ -8,10 +8,10 @@ use lodestar_core::id::RequestId;
 use lodestar_guard::channel::drop::Shown;
 use serde_json::{Value, json};
 
-use super::text::{Line, Tone, wrapped};
 use super::{answer, card, pile};
 use crate::cli::App;
 use crate::failure::{Exit, Failure};
+use crate::text::{Line, Tone, wrapped};
 use crate::{inert, words};
 
 /// Most lines about what is not shown.

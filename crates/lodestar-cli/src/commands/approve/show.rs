@@ -5,10 +5,10 @@ use std::io::Write as _;
 use clap::Args;
 use serde_json::json;
 
-use super::text::{Line, Tone};
 use super::{Which, answer, card, pile};
 use crate::cli::App;
 use crate::failure::{Exit, Failure};
+use crate::text::{Line, Tone};
 
 const AFTER_HELP: &str = "\
 Examples:

@@ -76,7 +76,7 @@ async fn on_screen(args: &WatchArgs, root: &Path, app: &App) -> Result<Exit, Fai
                     match view.press(key) {
                         Deed::None => {}
                         Deed::Leave => return Ok(Exit::Done),
-                        Deed::Answer { decision, reason } => match args.who.signer() {
+                        Deed::Answer { decision, reason } => match signer(args, root) {
                             Err(failure) => view.say_problem(failure.message()),
                             Ok(signer) if signer.is_sealed() => {
                                 view.ask_passphrase(signer.approver.as_str(), decision, reason);
@@ -88,7 +88,7 @@ async fn on_screen(args: &WatchArgs, root: &Path, app: &App) -> Result<Exit, Fai
                         Deed::Sign { decision, reason, passphrase } => {
                             view.say("signing…");
                             screen.draw(&mut view)?;
-                            match args.who.signer() {
+                            match signer(args, root) {
                                 Ok(signer) => sign(&pile, &mut view, signer, decision, &reason, &passphrase),
                                 Err(failure) => view.say_problem(failure.message()),
                             }
@@ -110,6 +110,13 @@ async fn on_screen(args: &WatchArgs, root: &Path, app: &App) -> Result<Exit, Fai
             return Ok(Exit::Done);
         }
     }
+}
+
+/// Who answers, if their word can count.
+fn signer(args: &WatchArgs, root: &Path) -> Result<Signer, Failure> {
+    let signer = args.who.signer()?;
+    signer.check_registered(root)?;
+    Ok(signer)
 }
 
 /// Set when the system asks the process to end: the terminal is given back before it does.

@@ -7,9 +7,9 @@ use lodestar_core::statement::ApprovalDecision;
 use lodestar_guard::channel::drop::Shown;
 use zeroize::Zeroizing;
 
-use super::super::text::{Line, Tone};
 use super::super::{answer, card, list};
 use super::looking::Look;
+use crate::text::{Line, Tone, wrapped};
 use crate::{inert, words};
 
 /// Longest reason that can be typed.
@@ -288,7 +288,8 @@ impl View {
     /// The whole screen, row by row.
     pub(super) fn rows(&mut self, columns: usize, rows: usize) -> Vec<Line> {
         let queue = self.queue(columns, (rows / 4).clamp(1, 6));
-        let body = rows.saturating_sub(queue.len() + 4).max(1);
+        let prompt = self.prompt(columns, (rows / 3).max(1));
+        let body = rows.saturating_sub(queue.len() + 3 + prompt.len()).max(1);
         let (card, more) = self.body(columns, body);
         let waiting = words::count(self.requests.len() as u64, "request");
         let mut lines = vec![
@@ -306,7 +307,7 @@ impl View {
         lines.push(Line::of(Tone::Dim, rule));
         lines.extend(card);
         lines.push(self.foot(columns));
-        lines.push(self.prompt(columns));
+        lines.extend(prompt);
         lines.truncate(rows);
         lines
     }
@@ -352,7 +353,22 @@ impl View {
         }
     }
 
-    fn prompt(&self, columns: usize) -> Line {
+    /// What is asked or was said; what was said gets as many rows as it needs, up to `most`.
+    fn prompt(&self, columns: usize, most: usize) -> Vec<Line> {
+        match &self.said {
+            Some((tone, said)) => {
+                let text = inert::line(said, columns * most);
+                let rows = wrapped(&text, columns);
+                rows.into_iter()
+                    .take(most)
+                    .map(|row| Line::of(*tone, row))
+                    .collect()
+            }
+            None => vec![self.question(columns)],
+        }
+    }
+
+    fn question(&self, columns: usize) -> Line {
         let asked = |question: &str, typed: &str| {
             let room = columns.saturating_sub(question.chars().count() + 1);
             let skipped = typed.chars().count().saturating_sub(room);
@@ -361,9 +377,6 @@ impl View {
                 .and(Tone::Plain, inert::whole(&end))
                 .and(Tone::Dim, "_")
         };
-        if let Some((tone, said)) = &self.said {
-            return Line::of(*tone, inert::line(said, columns));
-        }
         match &self.mode {
             Mode::Browse if columns < 60 => Line::of(Tone::Dim, "g grant d deny a args q quit"),
             Mode::Browse => Line::of(
