@@ -72,6 +72,7 @@ fn pile(app: &App) -> Result<Pile, Failure> {
 /// The drop directory cannot be used.
 fn unusable(error: io::Error) -> Failure {
     Failure::usage(format!("the drop directory cannot be used: {error}"))
+        .help("make sure that it is a folder of your own; a session that waits makes it again")
 }
 
 /// Which request is meant.

@@ -109,7 +109,8 @@ fn configured(args: &ConfigArgs, app: &App) -> Result<Configured, Failure> {
 fn confirm(args: &ConfirmArgs, app: &mut App) -> Result<Exit, Failure> {
     let chosen = args.operator.parse()?;
     let (Some(tool), Some(file)) = (&args.tool, &args.args) else {
-        return Err(Failure::usage("--tool and --args say what is confirmed"));
+        return Err(Failure::usage("--tool and --args say what is confirmed")
+            .help("for example: lodestar confirm --tool fs.write --args call.json"));
     };
     let configured = configured(&args.config, app)?;
     let config = &configured.config;
@@ -305,7 +306,8 @@ fn ttl(
             ttl.as_secs(),
             named.rung,
             longest.as_secs()
-        )));
+        ))
+        .help("give a shorter --ttl, or confirm again later"));
     }
     Ok(ttl)
 }

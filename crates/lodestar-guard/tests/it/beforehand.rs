@@ -279,5 +279,6 @@ async fn a_confirmation_of_another_session_or_other_arguments_does_not_match() {
     }
     assert!(!held.calls().await);
     assert_eq!(held.tool.ran(), 0);
+    assert_eq!(left(&held.project), 1, "the other session's stays for it");
     assert_eq!(reasons(&held.over().await), ["mismatch"; 2]);
 }

@@ -17,6 +17,8 @@ use crate::failure::Failure;
 use crate::place::{LATEST, Place, SessionName};
 use crate::{files, inert};
 
+const EXAMPLE: &str = "arguments look like this: {\"path\": \"out.md\", \"content\": \"done\"}";
+
 /// An act that was named on the command line.
 pub(super) struct Named {
     pub(super) fields: FingerprintFields,
@@ -114,8 +116,9 @@ fn read(file: &Path) -> Result<Map<String, Value>, Failure> {
         Ok(Value::Object(arguments)) => Ok(arguments),
         Ok(_) => Err(Failure::usage(format!(
             "`{shown}` has no JSON object in it, and arguments are one"
-        ))),
-        Err(problem) => Err(Failure::usage(format!("`{shown}`: {problem}"))),
+        ))
+        .help(EXAMPLE)),
+        Err(problem) => Err(Failure::usage(format!("`{shown}`: {problem}")).help(EXAMPLE)),
     }
 }
 
