@@ -17,6 +17,7 @@ mod place;
 mod progress;
 mod refusals;
 mod terminal;
+mod text;
 mod trust;
 mod words;
 

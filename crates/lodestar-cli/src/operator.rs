@@ -98,6 +98,10 @@ fn path_of(name: &OperatorName, installation: &Installation) -> Result<PathBuf, 
         "there is no key of operator `{}` (`{}`)",
         name.as_str(),
         inert::path(&path)
+    ))
+    .help(format!(
+        "`lodestar approve keygen --name {}` makes one; the names of those that are here end in .key beside it",
+        name.as_str()
     )))
 }
 

@@ -7,9 +7,10 @@
 pub mod drop;
 pub mod http;
 
+use std::collections::VecDeque;
 use std::future::Future;
 use std::pin::Pin;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 
 use lodestar_core::id::RequestId;
 use lodestar_core::name::{ActorId, ProjectId, SessionId};
@@ -119,6 +120,35 @@ pub trait Channel: Send + Sync {
     /// Tells the channel that what it delivered is in the log, whatever came of it: it need not be
     /// delivered again.
     fn recorded<'a>(&'a self, delivered: &'a Delivered) -> Doing<'a, ()>;
+}
+
+/// The session that a channel serves: the first one that it is told of.
+fn serve<'a>(
+    served: &'a OnceLock<SessionId>,
+    session: &SessionId,
+) -> Result<&'a SessionId, String> {
+    let served = served.get_or_init(|| session.clone());
+    match served == session {
+        true => Ok(served),
+        false => Err(format!(
+            "it serves session `{served}` already; give session `{session}` one of its own"
+        )),
+    }
+}
+
+/// Most things of a kind that a channel remembers: more than are ever on their way at once.
+const MOST_REMEMBERED: usize = 4096;
+
+fn remember<T>(things: &mut VecDeque<T>, thing: T) {
+    if things.len() == MOST_REMEMBERED {
+        things.pop_front();
+    }
+    things.push_back(thing);
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    // What is inside is whole between any two statements.
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 #[cfg(test)]

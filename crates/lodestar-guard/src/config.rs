@@ -4,6 +4,7 @@
 //! names its place; nothing is guessed.
 
 mod channel;
+mod dated;
 mod native;
 mod parts;
 
@@ -64,7 +65,7 @@ pub struct Config {
     #[serde(default)]
     pub approvals: Approvals,
     /// What operators may say before they are asked, and what it is worth.
-    #[serde(default)]
+    #[serde(default, deserialize_with = "dated::dated")]
     pub confirmations: Confirmations,
     /// The operator's grades, by the tool's name.
     #[serde(default)]

@@ -3,73 +3,211 @@
 //! The drop folder is a channel like any other: whatever lies there is bytes, and counts only for what
 //! [`lodestar_policy::confirmation::settle`] makes of it.
 
-use std::fs::OpenOptions;
-use std::io::{self, Read as _};
-use std::os::unix::fs::OpenOptionsExt as _;
-use std::path::{Path, PathBuf};
+use std::cmp::Reverse;
+use std::io;
+use std::path::PathBuf;
 
 use lodestar_core::fingerprint::Fingerprint;
+use lodestar_core::name::SessionId;
 use lodestar_core::statement::ConfirmationId;
 use lodestar_core::statement::confirmation::{ConsumeLedger, MemoryLedger};
+use lodestar_core::time::Timestamp;
 use lodestar_firewall::store::{PostgresLedger, SqliteLedger};
-use lodestar_policy::confirmation::MAX_EVIDENCE_LEN;
-use rustix::fs::OFlags;
+use lodestar_policy::confirmation::{Evidence, MAX_EVIDENCE_LEN};
+use rustix::fs::inotify::WatchFlags;
+use serde_json::Value;
 
+use crate::channel::drop::folder::{Folder, Missing};
+use crate::channel::drop::notified::{Happened, Notifications};
 use crate::config::{Backend, Config};
 use crate::session::OpenError;
 
-/// Most files that are looked at for one act: who can write here could write very many.
+/// Most that are given for one act, and most files that are read to find them: who can write here could
+/// write very many.
 const MOST: usize = 64;
+const MOST_READ: usize = 4096;
+
+/// How long an expired confirmation stays, so that a session which holds its act meanwhile can say that
+/// it came too late.
+const KEPT_MICROS: i64 = 3_600_000_000;
+
+/// Beside the approvals and not among them, where every name is a session's.
+const BELOW: [&str; 2] = [".lodestar", "confirmations"];
+const ENDING: &str = ".json";
 
 /// Where confirmations of a project are dropped.
-pub fn drop_folder(config: &Config) -> PathBuf {
-    config.root().join(".lodestar/approvals/confirmations")
+#[derive(Debug, Clone)]
+pub struct DropFolder {
+    root: PathBuf,
 }
 
-/// The name of a dropped confirmation: by it, and by nothing within, it is found.
-pub fn file_name(fingerprint: Fingerprint, id: ConfirmationId) -> String {
-    format!("{fingerprint}.{id}.json")
+/// Something that was dropped. Nobody has looked whether it says what it seems to say.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Dropped {
+    /// The file.
+    pub path: PathBuf,
+    /// What is in it, at most one byte longer than evidence may be.
+    pub bytes: Vec<u8>,
+    /// The session that it says it is for; none where it says none that can be read. What is for another
+    /// session is that one's to put away.
+    pub session: Option<SessionId>,
 }
 
-/// What was dropped for an act, in the order of names; each at most one byte longer than evidence may
-/// be. Nobody has looked at it. What is no plain file, or cannot be read, is passed over.
-pub fn dropped(folder: &Path, fingerprint: Fingerprint) -> io::Result<Vec<(PathBuf, Vec<u8>)>> {
-    let beginning = format!("{fingerprint}.");
-    let entries = match std::fs::read_dir(folder) {
-        Err(problem) if problem.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
-        entries => entries?,
-    };
-    let mut paths = Vec::new();
-    for entry in entries {
-        let entry = entry?;
-        let name = entry.file_name();
-        let is_ours = |name: &str| name.starts_with(&beginning) && name.ends_with(".json");
-        if name.to_str().is_some_and(is_ours) {
-            paths.push(entry.path());
+impl Dropped {
+    fn read(path: PathBuf, bytes: Vec<u8>) -> Self {
+        let session = claims(&bytes).and_then(|said| {
+            let session = said.get("subject")?.get("session")?.as_str()?;
+            SessionId::new(session).ok()
+        });
+        Self {
+            path,
+            bytes,
+            session,
         }
     }
-    paths.sort();
-    paths.truncate(MOST);
-    let read = |path: PathBuf| Some((read_plain(&path).ok()?, path));
-    let found = paths.into_iter().filter_map(read);
-    Ok(found.map(|(bytes, path)| (path, bytes)).collect())
 }
 
-/// Reads a plain file. A link is not followed, and a pipe is not waited for.
-fn read_plain(path: &Path) -> io::Result<Vec<u8>> {
-    let flags = OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::NOCTTY;
-    let file = OpenOptions::new()
-        .read(true)
-        .custom_flags(flags.bits().cast_signed())
-        .open(path)?;
-    // Of what was opened, not of what the name stands for by now.
-    if !file.metadata()?.is_file() {
-        return Err(io::Error::from(io::ErrorKind::InvalidInput));
+/// What evidence claims, unverified; none where it is no evidence.
+fn claims(bytes: &[u8]) -> Option<Value> {
+    let evidence = Evidence::read(bytes).ok()?;
+    serde_json::from_slice(evidence.details().unverified_payload()).ok()
+}
+
+/// The name of a dropped confirmation. What it is found by is the act with its paths in normal form, as
+/// [`found_by`](lodestar_policy::confirmation::found_by) gives it.
+pub fn file_name(found_by: Fingerprint, id: ConfirmationId) -> String {
+    format!("{found_by}.{id}{ENDING}")
+}
+
+impl DropFolder {
+    /// That of the project of a configuration.
+    pub fn of(config: &Config) -> Self {
+        Self {
+            root: config.root().to_owned(),
+        }
     }
-    let mut bytes = Vec::new();
-    file.take(MAX_EVIDENCE_LEN as u64 + 1)
-        .read_to_end(&mut bytes)?;
-    Ok(bytes)
+
+    /// Where it is: the folder to watch for new ones.
+    pub fn path(&self) -> PathBuf {
+        self.root.join(BELOW[0]).join(BELOW[1])
+    }
+
+    /// The folder, if it is there.
+    fn there(&self) -> io::Result<Option<Folder>> {
+        match Folder::open(&self.root, &BELOW, Missing::Refused) {
+            Err(problem) if problem.kind() == io::ErrorKind::NotFound => Ok(None),
+            folder => folder.map(Some),
+        }
+    }
+
+    fn made(&self) -> io::Result<Folder> {
+        let folder = Folder::open(&self.root, &BELOW, Missing::Made)?;
+        folder.keep_private()?;
+        Ok(folder)
+    }
+
+    /// Drops a confirmation, whole, and tells where it lies.
+    pub fn put(
+        &self,
+        found_by: Fingerprint,
+        id: ConfirmationId,
+        evidence: &Evidence,
+    ) -> io::Result<PathBuf> {
+        let (folder, name) = (self.made()?, file_name(found_by, id));
+        folder.write(&name, &evidence.details().to_json())?;
+        Ok(folder.path().join(name))
+    }
+
+    /// What was dropped for an act; what looks like evidence comes first. What is no plain file, or cannot
+    /// be read, is passed over.
+    pub fn dropped(&self, found_by: Fingerprint) -> io::Result<Vec<Dropped>> {
+        let Some(folder) = self.there()? else {
+            return Ok(Vec::new());
+        };
+        let beginning = format!("{found_by}.");
+        let mut names = folder.names()?;
+        names.retain(|name| name.starts_with(&beginning) && name.ends_with(ENDING));
+        names.sort();
+        let read = |name: &String| {
+            let content = folder.read(name, MAX_EVIDENCE_LEN + 1).ok()??;
+            Some(Dropped::read(folder.path().join(name), content.bytes))
+        };
+        let mut found: Vec<Dropped> = names.iter().take(MOST_READ).filter_map(read).collect();
+        found.sort_by_key(|one| Reverse(one.session.is_some()));
+        found.truncate(MOST);
+        Ok(found)
+    }
+
+    /// Removes what expired a while ago and nobody took, and tells how many that were. A copy is as
+    /// expired as the one it was made of, so nobody has to have signed it.
+    pub fn remove_expired(&self, now: Timestamp) -> io::Result<usize> {
+        let Some(folder) = self.there()? else {
+            return Ok(0);
+        };
+        let mut names = folder.names()?;
+        names.retain(|name| name.ends_with(ENDING));
+        let is_over = |name: &&String| {
+            let content = folder.read(name, MAX_EVIDENCE_LEN + 1).ok().flatten();
+            let said = content.and_then(|content| claims(&content.bytes));
+            let until = said.and_then(|said| said.get("expires_at")?.as_str()?.parse().ok());
+            until.is_some_and(|until: Timestamp| {
+                until.unix_micros().saturating_add(KEPT_MICROS) < now.unix_micros()
+            })
+        };
+        let mut removed = 0;
+        for name in names.iter().take(MOST_READ).filter(is_over) {
+            folder.remove(name)?;
+            removed += 1;
+        }
+        Ok(removed)
+    }
+
+    /// Starts to listen for new ones. Look at what is there afterwards: what comes from here on is told.
+    pub fn arrivals(&self) -> io::Result<Arrivals> {
+        let mut arrivals = Arrivals {
+            folder: self.clone(),
+            ears: None,
+        };
+        arrivals.ears = Some(arrivals.listen()?);
+        Ok(arrivals)
+    }
+}
+
+/// Hears from the system when a confirmation comes.
+pub struct Arrivals {
+    folder: DropFolder,
+    ears: Option<Notifications>,
+}
+
+impl Arrivals {
+    fn listen(&self) -> io::Result<Notifications> {
+        let folder = self.folder.made()?;
+        let ears = Notifications::new()?;
+        let whole = WatchFlags::MOVED_TO | WatchFlags::CLOSE_WRITE;
+        ears.watch(folder.path(), whole)?;
+        // A folder above that goes takes this one along, and tells only its own watch.
+        ears.watch(&self.folder.root.join(BELOW[0]), WatchFlags::empty())?;
+        Ok(ears)
+    }
+
+    /// Waits until something came, or may have come: look then. Dropping the future loses nothing that a
+    /// look would not see. After an error, wait a little before the next.
+    pub async fn next(&mut self) -> io::Result<()> {
+        let Some(ears) = &self.ears else {
+            // What came while nobody listened has to be looked at.
+            self.ears = Some(self.listen()?);
+            return Ok(());
+        };
+        let happened = ears.wait().await;
+        let is_over = |happened: &Vec<Happened>| {
+            let over = |one: &Happened| !matches!(one, Happened::File(..));
+            happened.iter().any(over)
+        };
+        if happened.as_ref().map_or(true, is_over) {
+            self.ears = None;
+        }
+        happened.map(|_| ())
+    }
 }
 
 /// The ledger of spent confirmations: where the beliefs are kept.
@@ -96,7 +234,9 @@ pub fn ledger(config: &Config) -> Result<Box<dyn ConsumeLedger>, OpenError> {
 
 #[cfg(test)]
 mod tests {
+    use std::fs;
     use std::os::unix::fs::symlink;
+    use std::time::Duration;
 
     use lodestar_core::digest::sha256;
     use rustix::fs::{CWD, FileType, Mode, mknodat};
@@ -107,47 +247,82 @@ mod tests {
         sha256(of).to_string().parse().expect("a fingerprint")
     }
 
-    #[test]
-    fn only_plain_files_of_this_act_are_found_and_none_is_read_without_end() {
+    fn project() -> (tempfile::TempDir, DropFolder) {
         let root = tempfile::tempdir().expect("a folder");
         let text = "project_id = \"web\"\nactor_id = \"agent\"\n";
         let config = Config::parse(text, root.path()).expect("a configuration");
-        let act = fingerprint(b"act");
-        let folder = drop_folder(&config);
-        assert_eq!(dropped(&folder, act).expect("no folder yet"), []);
+        (root, DropFolder::of(&config))
+    }
 
-        std::fs::create_dir_all(&folder).expect("created");
-        let named = |n: u8| folder.join(file_name(act, ConfirmationId::from_bytes([n; 16])));
-        std::fs::write(named(1), b"one").expect("written");
-        std::fs::write(named(2), vec![b'x'; 4 * MAX_EVIDENCE_LEN]).expect("written");
-        symlink("/etc/passwd", named(3)).expect("linked");
-        let fifo = (FileType::Fifo, Mode::from_raw_mode(0o600));
-        mknodat(CWD, named(4), fifo.0, fifo.1, 0).expect("a pipe");
-        std::fs::create_dir(named(5)).expect("created");
-        let other = file_name(fingerprint(b"other"), ConfirmationId::from_bytes([6; 16]));
-        std::fs::write(folder.join(other), b"other").expect("written");
-        std::fs::write(folder.join(format!("{act}.tmp")), b"half").expect("written");
-
-        let found = dropped(&folder, act).expect("readable");
-        let lengths: Vec<_> = found
-            .iter()
-            .map(|(path, bytes)| (path, bytes.len()))
-            .collect();
-        let (one, two) = (named(1), named(2));
-        assert_eq!(lengths, [(&one, 3), (&two, MAX_EVIDENCE_LEN + 1)]);
+    fn named(folder: &DropFolder, act: Fingerprint, n: u8) -> PathBuf {
+        let name = file_name(act, ConfirmationId::from_bytes([n; 16]));
+        folder.path().join(name)
     }
 
     #[test]
-    fn very_many_files_are_not_all_looked_at() {
-        let root = tempfile::tempdir().expect("a folder");
-        let text = "project_id = \"web\"\nactor_id = \"agent\"\n";
-        let config = Config::parse(text, root.path()).expect("a configuration");
-        let (act, folder) = (fingerprint(b"act"), drop_folder(&config));
-        std::fs::create_dir_all(&folder).expect("created");
-        for n in 0..=MOST as u8 {
-            let name = file_name(act, ConfirmationId::from_bytes([n; 16]));
-            std::fs::write(folder.join(name), b"x").expect("written");
+    fn only_plain_files_of_this_act_are_found_and_none_is_read_without_end() {
+        let (_root, folder) = project();
+        let act = fingerprint(b"act");
+        assert_eq!(folder.dropped(act).expect("no folder yet"), []);
+
+        fs::create_dir_all(folder.path()).expect("created");
+        let named = |n: u8| named(&folder, act, n);
+        fs::write(named(1), b"one").expect("written");
+        fs::write(named(2), vec![b'x'; 4 * MAX_EVIDENCE_LEN]).expect("written");
+        symlink("/etc/passwd", named(3)).expect("linked");
+        let fifo = (FileType::Fifo, Mode::from_raw_mode(0o600));
+        mknodat(CWD, named(4), fifo.0, fifo.1, 0).expect("a pipe");
+        fs::create_dir(named(5)).expect("created");
+        let other = file_name(fingerprint(b"other"), ConfirmationId::from_bytes([6; 16]));
+        fs::write(folder.path().join(other), b"other").expect("written");
+        fs::write(folder.path().join(format!("{act}.tmp")), b"half").expect("written");
+        // A second name of something that lies elsewhere.
+        fs::hard_link(named(1), folder.path().join("elsewhere")).expect("linked");
+        fs::write(named(7), b"two").expect("written");
+
+        let found = folder.dropped(act).expect("readable");
+        let lengths: Vec<_> = found
+            .iter()
+            .map(|one| (&one.path, one.bytes.len()))
+            .collect();
+        let (two, seven) = (named(2), named(7));
+        assert_eq!(lengths, [(&two, MAX_EVIDENCE_LEN + 1), (&seven, 3)]);
+    }
+
+    #[test]
+    fn very_many_files_are_not_all_given_and_those_that_cannot_be_read_hide_no_other() {
+        let (_root, folder) = project();
+        let act = fingerprint(b"act");
+        fs::create_dir_all(folder.path()).expect("created");
+        for n in 0..MOST as u8 {
+            symlink("/dev/zero", named(&folder, act, n)).expect("linked");
         }
-        assert_eq!(dropped(&folder, act).expect("readable").len(), MOST);
+        fs::write(named(&folder, act, 0xff), b"x").expect("written");
+        assert_eq!(folder.dropped(act).expect("readable").len(), 1);
+        for n in 0..MOST as u8 {
+            fs::remove_file(named(&folder, act, n)).expect("removed");
+            fs::write(named(&folder, act, n), b"x").expect("written");
+        }
+        assert_eq!(folder.dropped(act).expect("readable").len(), MOST);
+    }
+
+    #[tokio::test]
+    async fn arrivals_are_heard_also_after_the_folder_went() {
+        const SOON: Duration = Duration::from_secs(5);
+        let (root, folder) = project();
+        fs::create_dir(root.path().join(".lodestar")).expect("created");
+        let act = fingerprint(b"act");
+        let mut arrivals = folder.arrivals().expect("listening");
+        fs::write(named(&folder, act, 1), b"x").expect("written");
+        let told = tokio::time::timeout(SOON, arrivals.next()).await;
+        told.expect("at once").expect("told");
+        fs::remove_dir_all(folder.path()).expect("removed");
+        for _ in 0..2 {
+            let told = tokio::time::timeout(SOON, arrivals.next()).await;
+            told.expect("at once").expect("told");
+        }
+        fs::write(named(&folder, act, 2), b"x").expect("there again");
+        let told = tokio::time::timeout(SOON, arrivals.next()).await;
+        told.expect("at once").expect("told");
     }
 }

@@ -47,7 +47,7 @@ pub use record::{
     Consumed, Operation, Recorded, Refused, Sent, SpentBefore, Uncounted, Under, WouldMatch,
 };
 pub use settle::{Confirmed, Settled, settle};
-pub use weigh::{Distrust, HeldAct, Matching, Trusted, Unmatched};
+pub use weigh::{Distrust, HeldAct, Matching, Trusted, Unmatched, found_by};
 
 use std::fmt;
 

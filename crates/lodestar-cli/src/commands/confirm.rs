@@ -14,8 +14,9 @@ use lodestar_core::statement::confirmation::{ConfirmedAct, DEFAULT_TTL};
 use lodestar_core::statement::{
     Confirmation, ConfirmationDecision, ConfirmationId, ConfirmationOrigin, Nonce,
 };
-use lodestar_guard::confirmations::{drop_folder, file_name};
-use lodestar_guard::installation::files;
+use lodestar_core::time::Timestamp;
+use lodestar_guard::config::Config;
+use lodestar_guard::confirmations::DropFolder;
 use lodestar_policy::confirmation::{ConfirmationKey, ENVELOPE_NAME, Evidence, Mode};
 use lodestar_policy::parse_duration;
 use serde_json::json;
@@ -108,7 +109,8 @@ fn configured(args: &ConfigArgs, app: &App) -> Result<Configured, Failure> {
 fn confirm(args: &ConfirmArgs, app: &mut App) -> Result<Exit, Failure> {
     let chosen = args.operator.parse()?;
     let (Some(tool), Some(file)) = (&args.tool, &args.args) else {
-        return Err(Failure::usage("--tool and --args say what is confirmed"));
+        return Err(Failure::usage("--tool and --args say what is confirmed")
+            .help("for example: lodestar confirm --tool fs.write --args call.json"));
     };
     let configured = configured(&args.config, app)?;
     let config = &configured.config;
@@ -130,6 +132,7 @@ fn confirm(args: &ConfirmArgs, app: &mut App) -> Result<Exit, Failure> {
     })?;
     let origin = origin(key, args.origin)?;
     let operator = operator_of(key, args.operator.name())?;
+    let doubts = doubts(config, key, &operator, args.decline)?;
     let ttl = ttl(args.ttl, origin, &named)?;
 
     show(&named, args.decline, app);
@@ -159,10 +162,10 @@ fn confirm(args: &ConfirmArgs, app: &mut App) -> Result<Exit, Failure> {
     )
     .map_err(|e| Failure::usage(format!("the confirmation cannot be signed: {e}")))?;
 
-    let folder = drop_folder(config);
-    files::create_private_dir(&folder)?;
-    let path = folder.join(file_name(named.fingerprint, id));
-    files::create_new(&path, &evidence.details().to_json(), 0o600).map_err(Failure::io(&path))?;
+    let folder = DropFolder::of(config);
+    let failed = |problem| Failure::io(folder.path())(problem);
+    let path = folder.put(named.found_by, id, &evidence).map_err(failed)?;
+    folder.remove_expired(now).map_err(failed)?;
     if app.json {
         app.out.json(&json!({
             "envelope": ENVELOPE_NAME,
@@ -177,6 +180,7 @@ fn confirm(args: &ConfirmArgs, app: &mut App) -> Result<Exit, Failure> {
             "expires_at": expires,
             "mode": config.confirmations.mode,
             "file": path.to_string_lossy(),
+            "doubts": doubts,
         }))?;
         return Ok(Exit::Done);
     }
@@ -192,12 +196,48 @@ fn confirm(args: &ConfirmArgs, app: &mut App) -> Result<Exit, Failure> {
     writeln!(app.out, "  until        {expires}")?;
     writeln!(app.out, "  fingerprint  {}", named.fingerprint)?;
     writeln!(app.out, "  file         {}", inert::path(&path))?;
-    if config.confirmations.mode == Mode::ReportOnly {
-        app.note(
-            "`confirmations.mode` is report-only: what matches is recorded and grants nothing",
-        );
+    for doubt in doubts {
+        app.note(doubt);
     }
     Ok(Exit::Done)
+}
+
+/// Why it may count for less than it seems; refused where it cannot count at all.
+fn doubts(
+    config: &Config,
+    key: &ConfirmationKey,
+    operator: &ActorId,
+    decline: bool,
+) -> Result<Vec<String>, Failure> {
+    let now = crate::commands::now();
+    let is_over = |at: Option<Timestamp>| at.is_some_and(|at| now >= at);
+    if let Some(at) = key.revoked_at.filter(|at| now >= *at) {
+        return Err(Failure::not_authorised(format!(
+            "this key was revoked at {at}, so nobody would trust what it signs"
+        ))
+        .help("sign with another key of `confirmations.keys`"));
+    }
+    let mut doubts = Vec::new();
+    let mut own = config.approvals.authorized_keys.approvers().iter();
+    let is_approver = own.any(|one| one.actor == *operator && !is_over(one.revoked_at));
+    if !is_approver && !decline {
+        let problem =
+            format!("`{operator}` is no approver here, so their word would count for nothing");
+        let help = "an operator adds them to `approvals.authorized_keys` in the configuration";
+        match config.confirmations.mode {
+            Mode::Enforce => return Err(Failure::not_authorised(problem).help(help)),
+            Mode::ReportOnly => doubts.push(format!("{problem}; {help}")),
+        }
+    }
+    if config.confirmations.mode == Mode::ReportOnly {
+        let what =
+            "`confirmations.mode` is report-only: what matches is recorded and grants nothing";
+        doubts.push(what.to_owned());
+    }
+    if config.approvals.default.requirement().quorum > 1 && !decline {
+        doubts.push("more than one approver is needed, and this is the word of one".to_owned());
+    }
+    Ok(doubts)
 }
 
 /// What is going to be signed, before a passphrase is asked for.
@@ -210,7 +250,8 @@ fn show(named: &Named, decline: bool, app: &App) {
         inert::line(fields.tool.as_str(), 80),
         named.rung,
         fields.kind,
-        inert::line(&arguments, 2000)
+        // All of it: nobody signs for what was cut off.
+        inert::whole(&arguments)
     ));
 }
 
@@ -265,7 +306,8 @@ fn ttl(
             ttl.as_secs(),
             named.rung,
             longest.as_secs()
-        )));
+        ))
+        .help("give a shorter --ttl, or confirm again later"));
     }
     Ok(ttl)
 }

@@ -328,3 +328,127 @@ fn hostile_values_are_inert_in_every_place() {
         assert_inert(&world.run(&["approve", "show", &id, "--json"]).expect(0).out);
     }
 }
+
+/// The same request as it would stand in another session's folder, usable by itself.
+fn of_session(mut asked: lodestar_guard::channel::Announcement, session: &str) -> String {
+    asked.request.session = session.parse().expect("a name");
+    serde_json::to_string(&settled(asked)).expect("JSON")
+}
+
+#[test]
+fn a_file_in_another_sessions_folder_does_not_stand_in_the_way_of_a_request() {
+    let (world, id, four) = waiting();
+    world.add_operator();
+    let put = |session: &str, content: &str| {
+        let name = format!("work/.lodestar/approvals/{session}/{id}.request.json");
+        world.write(&name, content);
+    };
+    // Nothing that can be shown makes nothing ambiguous.
+    put("s-other", "{}");
+    put("s-third", &of_session(request(1), "s-1"));
+    world.run(&["approve", "show", &id]).expect(0);
+    let grant = ["approve", "grant", &id, "--yes-fingerprint", &four];
+    world.run(&grant).expect(0);
+    assert_eq!(answers(&world).len(), 1);
+    // What can be shown is told apart by the session.
+    put("s-other", &of_session(request(1), "s-other"));
+    let run = world.run(&["approve", "show", &id]).expect(2);
+    assert!(run.err.contains("--session: s-1, s-other"), "{}", run.err);
+    let list = world.run(&["approve", "list"]).expect(0).out;
+    assert!(list.contains("of s-other, as others say too"), "{list}");
+    let own = [&grant[..], &["--session", "s-1"]].concat();
+    world.run(&own).expect(0);
+    assert_eq!(answers(&world).len(), 2);
+    let show = ["approve", "show", &id, "--session", "s-other", "--json"];
+    let shown = world.run(&show).expect(0).json();
+    assert_eq!(shown["request"]["session"], "s-other");
+    world
+        .run(&["approve", "show", &id, "--session", "nobody"])
+        .expect(3);
+}
+
+#[test]
+fn huge_files_neither_hang_nor_hide_what_waits() {
+    let (world, id, _) = waiting();
+    for n in 0..300u64 {
+        let other = lodestar_core::id::RequestId::from_parts(n, [3; 10]);
+        let name = format!("work/.lodestar/approvals/s-0/{other}.request.json");
+        let file = fs::File::create(world.write(&name, "")).expect("created");
+        file.set_len(64 << 20).expect("sparse");
+    }
+    let started = std::time::Instant::now();
+    let list = world.run(&["approve", "list"]).expect(0).out;
+    world.run(&["approve", "show", &id]).expect(0);
+    assert!(started.elapsed().as_secs() < 10, "{:?}", started.elapsed());
+    assert!(list.contains("mail.send"), "{list}");
+    assert!(list.contains("more that are not shown"), "{list}");
+}
+
+#[test]
+fn a_key_whose_word_cannot_count_signs_nothing() {
+    let (world, id, four) = waiting();
+    world.add_operator();
+    let grant = ["approve", "grant", &id, "--yes-fingerprint", &four];
+    let deny = ["approve", "deny", &id, "--reason", "r"];
+    let register = |actor: &str, key: &str, more: &str| {
+        let config = format!(
+            "project_id = \"web\"\nactor_id = \"agent\"\n[[approvals.authorized_keys]]\n\
+             actor_id = \"{actor}\"\npublic_key = \"{key}\"\n{more}"
+        );
+        world.write("work/lodestar.toml", &config);
+    };
+    let own = crate::world::operator_key().public().to_string();
+    let other = crate::world::log_key().public().to_string();
+    for (actor, key, more, why) in [
+        ("alice", &other, "", "not in `approvals.authorized_keys`"),
+        (
+            "alice",
+            &own,
+            "revoked_at = \"2026-01-01T00:00:00Z\"",
+            "was revoked at 2026",
+        ),
+        ("anna", &own, "", "registered for `anna`"),
+    ] {
+        register(actor, key, more);
+        for args in [&grant[..], &deny[..]] {
+            let run = world.run(args).expect(4);
+            assert!(run.err.contains(why), "{}", run.err);
+        }
+    }
+    assert!(answers(&world).is_empty());
+    register("alice", &own, "");
+    let run = world.run(&grant).expect(0);
+    assert_eq!(run.err, "");
+    fs::remove_file(world.path("work/lodestar.toml")).expect("removed");
+    let run = world.run(&deny).expect(0);
+    assert!(run.err.contains("not known here"), "{}", run.err);
+    assert_eq!(answers(&world).len(), 2);
+}
+
+#[test]
+fn a_card_tells_what_it_leaves_out_and_each_reason_on_a_line_of_its_own() {
+    let world = World::new();
+    let mut asked = request(1);
+    let many: Vec<Value> = (0..100).map(|n| json!(n)).collect();
+    let card = &mut asked.request.card;
+    card.action.arguments.insert("many".to_owned(), json!(many));
+    card.why = "held by the floor\nthe policy asks\n\u{202e}and an arbiter".to_owned();
+    let seen = |n: u8| lodestar_core::id::ObservationId::from_parts(u64::from(n), [9; 10]);
+    card.provenance[2].label = lodestar_core::provenance::Label::Read {
+        observations: (0..7).map(seen).collect(),
+        how: lodestar_core::provenance::Likeness::Copy,
+    };
+    announce(&drop_directory(&world), &settled(asked));
+    let id = request(1).request.id.to_string();
+    let shown = world.run(&["approve", "show", &id]).expect(0).out;
+    assert_inert(&shown);
+    for line in [
+        "why held     held by the floor\n",
+        "             · the policy asks\n",
+        "             · ⟨U+202E⟩and an arbiter\n",
+        "… and 44 more values; `a` here, or `approve show --full`",
+        "… and 4 more; `approve show --json` has all",
+    ] {
+        assert!(shown.contains(line), "{line}:\n{shown}");
+    }
+}

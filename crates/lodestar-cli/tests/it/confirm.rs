@@ -9,7 +9,7 @@ use lodestar_core::name::SessionId;
 use lodestar_core::statement::confirmation::ConsumeLedger as _;
 use lodestar_firewall::store::SqliteLedger;
 use lodestar_guard::config::Config;
-use lodestar_guard::confirmations::{drop_folder, dropped, ledger};
+use lodestar_guard::confirmations::{DropFolder, Dropped, ledger};
 use lodestar_policy::ApprovalRequest;
 use lodestar_policy::confirmation::{Confirmations, HeldAct, Settled, Unmatched, settle};
 use serde_json::{Value, json};
@@ -24,7 +24,8 @@ const CONFIRM: [&str; 5] = ["confirm", "--tool", "fs.write", "--args", "call.jso
 fn section(mode: &str) -> String {
     format!(
         "auto_approve_ceiling = 2\n[confirmations]\nmode = \"{mode}\"\n[[confirmations.keys]]\n\
-         public_key = \"{}\"\norigins = [\"operator-contract-review\"]\noperators = [\"alice\"]\n",
+         public_key = \"{0}\"\norigins = [\"operator-contract-review\"]\noperators = [\"alice\"]\n\
+         [[approvals.authorized_keys]]\nactor_id = \"alice\"\npublic_key = \"{0}\"\n",
         operator_key().public()
     )
 }
@@ -68,6 +69,11 @@ fn config(world: &World) -> Config {
     Config::read(world.root().join("lodestar.toml")).expect("a configuration")
 }
 
+/// What lies there for this act.
+fn dropped(config: &Config, act: lodestar_core::fingerprint::Fingerprint) -> Vec<Dropped> {
+    DropFolder::of(config).dropped(act).expect("readable")
+}
+
 fn confirmed_file(report: &Value) -> PathBuf {
     PathBuf::from(report["file"].as_str().expect("a path"))
 }
@@ -97,9 +103,9 @@ fn what_is_signed_is_exactly_the_act_that_a_session_holds() {
     assert_eq!(lying.len(), 1, "no temporary file stays");
 
     let config = config(&world);
-    let found = dropped(&drop_folder(&config), request.card.action.fingerprint).expect("readable");
+    let found = dropped(&config, request.card.action.fingerprint);
     assert_eq!(found.len(), 1);
-    let sent = &found[0].1;
+    let sent = &found[0].bytes;
     let Settled::Confirmed(confirmed, _) = settled(&world, sent, &config.confirmations) else {
         panic!("it matches")
     };
@@ -124,10 +130,9 @@ fn report_only_says_so_and_spends_nothing() {
         run.err
     );
     let config = config(&world);
-    let found =
-        dropped(&drop_folder(&config), asked(&world).card.action.fingerprint).expect("readable");
+    let found = dropped(&config, asked(&world).card.action.fingerprint);
     for _ in 0..2 {
-        let settled = settled(&world, &found[0].1, &config.confirmations);
+        let settled = settled(&world, &found[0].bytes, &config.confirmations);
         assert!(matches!(settled, Settled::WouldMatch(_)), "{settled:?}");
     }
 }
@@ -155,7 +160,7 @@ fn other_arguments_are_another_act() {
     let report = world.run(&with(&["--json"])).expect(0).json();
     let fingerprint = asked(&world).card.action.fingerprint;
     assert_ne!(report["fingerprint"], json!(fingerprint));
-    let found = dropped(&drop_folder(&config(&world)), fingerprint).expect("readable");
+    let found = dropped(&config(&world), fingerprint);
     assert!(found.is_empty(), "another name");
     let sent = fs::read(confirmed_file(&report)).expect("readable");
     let Settled::Refused(refused) = settled(&world, &sent, &config(&world).confirmations) else {
@@ -190,6 +195,9 @@ fn nothing_is_signed_for_what_could_not_count() {
         ("{", "call.json"),
         (r#"{"path": "../../etc/passwd"}"#, "climbs out"),
         (r#"{"path": "a", "content": 9007199254740993}"#, "call.json"),
+        (r#"{"path": "a"}"#, "`content` is missing"),
+        (r#"{"path": "a", "content": 1}"#, "`content` is no string"),
+        (r#"{"path": "a", "content": "", "x": 1}"#, "no argument `x`"),
         (r#"{"path": "a", "path": "b"}"#, "call.json"),
     ] {
         world.write("work/call.json", call);
@@ -204,12 +212,7 @@ fn nothing_is_signed_for_what_could_not_count() {
     world.run(&["confirm"]).expect(2);
     configure(&world, "s-1", "auto_approve_ceiling = 2");
     refused(&[], 4, "not in `confirmations.keys`");
-    assert!(
-        !world
-            .root()
-            .join(".lodestar/approvals/confirmations")
-            .exists()
-    );
+    assert!(!world.root().join(".lodestar/confirmations").exists());
 }
 
 #[test]
@@ -245,12 +248,7 @@ fn a_sealed_key_is_opened_on_the_terminal_only() {
         &[("Passphrase of carol: ", "wrong\r")],
     );
     assert_eq!(wrong.code, 4, "{}", wrong.screen);
-    assert!(
-        !world
-            .root()
-            .join(".lodestar/approvals/confirmations")
-            .exists()
-    );
+    assert!(!world.root().join(".lodestar/confirmations").exists());
     let right = [("Passphrase of carol: ", "correct horse\r")];
     let right = at_terminal(&world, &CONFIRM, &[], &right);
     assert_eq!(right.code, 0, "{}", right.screen);
@@ -279,4 +277,108 @@ fn a_plan_says_what_channels_may_do_and_changes_nothing() {
     }
     let world = World::bare();
     world.run(&["confirm", "plan"]).expect(3);
+}
+
+#[test]
+fn who_is_no_approver_and_a_key_that_is_revoked_confirm_nothing() {
+    let world = held("enforce");
+    let own = section("enforce");
+    let (keys, _) = own.split_once("[[approvals").expect("an approver");
+    configure(&world, "s-1", keys);
+    let run = world.run(&CONFIRM).expect(4);
+    assert!(run.err.contains("`alice` is no approver"), "{}", run.err);
+    // Where it grants nothing anyway, that is said.
+    configure(&world, "s-1", &keys.replace("enforce", "report-only"));
+    let run = world.run(&CONFIRM).expect(0);
+    assert!(run.err.contains("`alice` is no approver"), "{}", run.err);
+    let revoked = own.replace(
+        "operators = ",
+        "revoked_at = 2026-01-01T00:00:00Z\noperators = ",
+    );
+    configure(&world, "s-1", &revoked);
+    let run = world.run(&CONFIRM).expect(4);
+    assert!(run.err.contains("was revoked at 2026-01-01"), "{}", run.err);
+}
+
+#[test]
+fn a_session_that_is_over_is_not_confirmed_for() {
+    let world = project();
+    configure(&world, "s-1", &section("enforce"));
+    world.write(
+        "work/script.toml",
+        "[[step]]\ncall = \"fs.read\"\nargs = { path = \"plan.md\" }\n",
+    );
+    world.write("work/call.json", CALL);
+    world.add_operator();
+    world.run(&CONFIRM).expect(0);
+    world.run(&RUN).expect(0);
+    for more in [&[][..], &["--session", "s-1"]] {
+        let run = world.run(&with(more)).expect(1);
+        assert!(run.err.contains("`s-1` is over"), "{}", run.err);
+    }
+}
+
+#[test]
+fn all_of_a_long_act_is_shown_before_it_is_signed() {
+    let world = held("enforce");
+    let long = format!("{}the end", "x".repeat(50_000));
+    let call = json!({"path": "out.md", "content": long});
+    world.write("work/call.json", &call.to_string());
+    let run = world.run(&CONFIRM).expect(0);
+    assert!(run.err.contains("the end"), "{} bytes", run.err.len());
+}
+
+#[test]
+fn a_path_that_is_spelt_otherwise_is_found_and_matches_in_a_real_session() {
+    let world = held("enforce");
+    world.write(
+        "work/call.json",
+        r#"{"path": "./a/../out.md", "content": "done"}"#,
+    );
+    let report = world.run(&with(&["--json"])).expect(0).json();
+    let request = asked(&world);
+    assert_ne!(
+        report["fingerprint"],
+        json!(request.card.action.fingerprint)
+    );
+    let (_, write) = SCRIPT
+        .split_once("[[step]]\ncall = \"fs.write\"")
+        .expect("held");
+    let (write, _) = write.split_once("expect").expect("held");
+    let again = format!("[[step]]\ncall = \"fs.write\"{write}expect = \"returned\"\n");
+    world.write("work/script.toml", &again);
+    world.run(&RUN).expect(0);
+    assert!(world.path("work/out.md").exists());
+    assert!(
+        !confirmed_file(&report).exists(),
+        "what is spent is put away"
+    );
+}
+
+#[test]
+fn what_expired_long_ago_is_removed_by_the_next_confirmation() {
+    let world = held("enforce");
+    let report = world
+        .run(&with(&["--ttl", "1s", "--json"]))
+        .expect(0)
+        .json();
+    let file = confirmed_file(&report);
+    let folder = DropFolder::of(&config(&world));
+    let later = |hours: u64| {
+        now()
+            .checked_add(std::time::Duration::from_secs(hours * 3600))
+            .expect("in range")
+    };
+    assert_eq!(folder.remove_expired(now()).expect("looked"), 0);
+    assert!(
+        file.exists(),
+        "a session may still say that it came too late"
+    );
+    fs::write(file.with_file_name("else.json"), "{}").expect("written");
+    assert_eq!(folder.remove_expired(later(2)).expect("looked"), 1);
+    assert!(!file.exists());
+    assert!(
+        file.with_file_name("else.json").exists(),
+        "nobody knows what that is"
+    );
 }

@@ -51,10 +51,14 @@ for guess in guess alice ''; do
     at_terminal "typed: deny" "$(quoted "\"approve\",\"deny\",\"$id\",\"--reason\",\"no\"" "[\"$ask\",\"$guess\\r\"]")"
     at_terminal "typed: confirm" "$(quoted '"confirm","--tool","fs.write","--args","call.json"' "[\"$ask\",\"$guess\\r\"]")"
 done
-# A key of the agent's own, in the name of whoever counts: it signs, and nobody knows it.
+# A key of the agent's own, in the name of whoever counts: nobody knows it. Where no configuration says
+# so, it signs, and what it signed is brought back.
 export LODESTAR_CONFIG_DIR='@OWN'
 '@BIN' approve keygen --no-passphrase --name alice > /dev/null 2>&1; echo "own key $?"
-'@BIN' approve grant "$id" --yes-fingerprint "$four" > /dev/null 2>&1; echo "own grant $?"
+'@BIN' approve grant "$id" --yes-fingerprint "$four" > /dev/null 2>&1; echo "own grant here $?"
+mkdir -p away/.lodestar && cp -r .lodestar/approvals away/.lodestar/
+'@BIN' --root away approve grant "$id" --yes-fingerprint "$four" > /dev/null 2>&1; echo "own grant $?"
+cp away/.lodestar/approvals/s-1/*.answer.json .lodestar/approvals/s-1/; echo "own answer $?"
 "#;
 
 const CALL: &str = r#"{"path": "out.md", "content": "done"}"#;
@@ -172,14 +176,14 @@ fn a_program_that_the_agent_runs_cannot_approve_deny_or_confirm() {
     let tries = tries(&run.json());
     for (what, code) in &tries {
         // Reading the file and making a key of one's own work, and are worth nothing.
-        let works = ["read the key", "own key", "own grant"].contains(&what.as_str());
+        let works = ["read the key", "own key", "own grant", "own answer"].contains(&what.as_str());
         assert_eq!(*code == 0, works, "{what}: {code}\n{tries:?}");
         // Typed at a terminal, it came as far as the passphrase.
         assert!(*code == 4 || !what.starts_with("typed"), "{what}: {code}");
     }
-    assert_eq!(tries.len(), 2 + 4 * 5 + 9 + 2, "{tries:?}");
+    assert_eq!(tries.len(), 2 + 4 * 5 + 9 + 4, "{tries:?}");
     assert!(!world.path("work/out.md").exists());
-    let confirmations = world.root().join(".lodestar/approvals/confirmations");
+    let confirmations = world.root().join(".lodestar/confirmations");
     assert!(!confirmations.exists(), "nothing was confirmed");
 
     // The session goes on, hears the agent's own key, and refuses it.

@@ -344,3 +344,75 @@ fn without_a_screen_it_says_what_to_use_instead_and_streams_as_json() {
     let _ = child.wait();
     assert!(fs::read_dir(world.root().join(".lodestar/approvals")).is_ok());
 }
+
+#[test]
+fn the_screen_goes_on_whatever_becomes_of_the_folder_and_shows_what_comes_after() {
+    if !tmux() {
+        return;
+    }
+    let world = World::new();
+    let drop = drop_directory(&world);
+    announce(&drop, &request(1));
+    let pane = Pane::run(&world, &WATCH, &[("NO_COLOR", "1")], WIDE);
+    pane.wait_for("1 request waiting");
+    // A link in place of the folder is an error for everybody who looks.
+    let approvals = world.root().join(".lodestar/approvals");
+    let away = world.root().join("away");
+    fs::rename(&approvals, &away).expect("moved");
+    std::os::unix::fs::symlink(&away, &approvals).expect("linked");
+    pane.wait_for("links are not followed");
+    pane.press(&["Down"]);
+    fs::remove_file(&approvals).expect("removed");
+    fs::rename(&away, &approvals).expect("moved back");
+    announce(&drop, &request(2));
+    let screen = pane.wait_for("2 requests waiting");
+    assert_frame(&screen, 100, 40);
+    assert!(!screen.contains("not followed"), "{screen}");
+    pane.press(&["q"]);
+    pane.wait_for("[left with 0]");
+}
+
+#[test]
+fn keys_are_read_while_very_much_is_looked_at() {
+    if !tmux() {
+        return;
+    }
+    let world = World::new();
+    announce(&drop_directory(&world), &request(1));
+    let pane = Pane::run(&world, &WATCH, &[("NO_COLOR", "1")], WIDE);
+    pane.wait_for("1 request waiting");
+    let folder = world.root().join(".lodestar/approvals/s-0");
+    fs::create_dir(&folder).expect("created");
+    let value = format!("[{}0]", "0,".repeat(10 << 20));
+    for n in 0..5u64 {
+        let id = lodestar_core::id::RequestId::from_parts(n, [3; 10]);
+        fs::write(folder.join(format!("{id}.request.json")), &value).expect("written");
+    }
+    let asked = std::time::Instant::now();
+    pane.press(&["a"]);
+    pane.wait_for("a back to the card");
+    assert!(asked.elapsed().as_millis() < 1500, "{:?}", asked.elapsed());
+    pane.press(&["q"]);
+    pane.wait_for("[left with 0]");
+}
+
+#[test]
+fn two_requests_of_one_id_are_two_on_the_screen() {
+    if !tmux() {
+        return;
+    }
+    let world = World::new();
+    announce(&drop_directory(&world), &request(1));
+    let mut other = request(1);
+    other.request.session = "s-2".parse().expect("a name");
+    other.request.card.action.arguments["to"] = json!("eve@evil.example");
+    announce(&drop_directory(&world), &settled(other));
+    let pane = Pane::run(&world, &WATCH, &[("NO_COLOR", "1")], WIDE);
+    pane.wait_for("2 requests waiting");
+    pane.wait_for("anna@corp.example");
+    pane.press(&["Down"]);
+    let screen = pane.wait_for("eve@evil.example");
+    assert!(screen.contains("s-2 of project"), "{screen}");
+    let chosen = screen.lines().position(|line| line.starts_with("> "));
+    assert_eq!(chosen, Some(2), "{screen}");
+}

@@ -9,27 +9,31 @@
 //! Nobody trusts what lies there. The session's side is [`DropDirectory`], the approver's is [`Pile`];
 //! both put files there whole, under a temporary name first, and hear from the system when one comes.
 
-mod folder;
+pub(crate) mod folder;
 mod inbox;
 mod name;
-mod notified;
+pub(crate) mod notified;
 mod pile;
+mod watching;
 
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::VecDeque;
 use std::io;
 use std::path::{Path, PathBuf};
-use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
+use std::sync::{Mutex, OnceLock};
 
 use lodestar_core::id::RequestId;
 use lodestar_core::name::SessionId;
 use rustix::fs::inotify::WatchFlags;
 use tokio::sync::Notify;
 
-pub use pile::{Pile, Shown, Unusable, Watching};
+pub use pile::{Pile, Shown, Unusable};
+pub use watching::Watching;
 
-use super::{Announcement, Channel, ChannelError, Closing, Delivered, Doing, Notice};
+use super::{
+    Announcement, Channel, ChannelError, Closing, Delivered, Doing, Notice, lock, remember, serve,
+};
 use folder::{Folder, Missing};
-use inbox::{Came, Inbox};
+use inbox::{Came, Inbox, Open};
 use notified::{Happened, Notifications, Watch};
 
 const LODESTAR: &str = ".lodestar";
@@ -47,11 +51,20 @@ pub struct DropDirectory {
     root: PathBuf,
     session: OnceLock<SessionId>,
     learned: Notify,
-    /// What is announced, so that it can be put there again.
-    open: Mutex<BTreeMap<RequestId, Vec<u8>>>,
+    /// Taken before `inbox`.
+    told: Mutex<TheTold>,
     notices: Mutex<VecDeque<String>>,
     inbox: Mutex<Inbox>,
     ears: tokio::sync::Mutex<Option<Ears>>,
+}
+
+/// What people were told of requests.
+#[derive(Default)]
+struct TheTold {
+    /// What is announced, so that it can be put there again.
+    open: Open,
+    /// Those that are over, the latest last. No late announcement opens one again.
+    over: VecDeque<RequestId>,
 }
 
 /// The notifications of a session's folder, and of those that it lies in.
@@ -67,7 +80,7 @@ impl DropDirectory {
             root: root.into(),
             session: OnceLock::new(),
             learned: Notify::new(),
-            open: Mutex::default(),
+            told: Mutex::default(),
             notices: Mutex::default(),
             inbox: Mutex::default(),
             ears: tokio::sync::Mutex::default(),
@@ -80,14 +93,9 @@ impl DropDirectory {
     }
 
     fn serve(&self, session: &SessionId) -> Result<&SessionId, ChannelError> {
-        let served = self.session.get_or_init(|| session.clone());
+        let served = serve(&self.session, session);
         self.learned.notify_waiters();
-        if served == session {
-            return Ok(served);
-        }
-        Err(unusable(format!(
-            "it serves session `{served}` already; give session `{session}` one of its own"
-        )))
+        served.map_err(unusable)
     }
 
     async fn served(&self) -> &SessionId {
@@ -123,7 +131,7 @@ impl DropDirectory {
         notifications.watch(&self.root.join(LODESTAR), WatchFlags::empty())?;
         let folder = self.folder(session)?;
         self.look(&folder)?;
-        for (id, announced) in &*lock(&self.open) {
+        for (id, announced) in &lock(&self.told).open {
             let name = name::request(*id);
             if folder.stamp(&name)?.is_none() {
                 folder.write(&name, announced)?;
@@ -137,10 +145,11 @@ impl DropDirectory {
 
     fn look(&self, folder: &Folder) -> io::Result<()> {
         let names = folder.names()?;
+        let told = lock(&self.told);
         let mut inbox = lock(&self.inbox);
         inbox.looked();
         for name in names {
-            inbox.came(name, Came::Before);
+            inbox.came(name, Came::Before, &told.open);
         }
         Ok(())
     }
@@ -152,15 +161,14 @@ impl DropDirectory {
                 Some(listening) => listening,
                 None => ears.insert(self.prick_up(session)?),
             };
-            if lock(&self.inbox).has_to_look() {
+            if self.has_to_look() {
                 self.look(&self.folder(session)?)?;
             }
-            if lock(&self.inbox).has_any() {
-                let folder = self.folder(session)?;
-                if let Some(delivered) = lock(&self.inbox).take(&folder)? {
-                    return Ok(delivered);
-                }
-                continue;
+            if let Some(delivered) = self.take(session)? {
+                return Ok(delivered);
+            }
+            if let Some(problem) = lock(&self.inbox).problem() {
+                return Err(problem);
             }
             let ripe = lock(&self.inbox).ripe_at();
             let ripening = async {
@@ -186,14 +194,33 @@ impl DropDirectory {
         }
     }
 
+    fn has_to_look(&self) -> bool {
+        let told = lock(&self.told);
+        lock(&self.inbox).has_to_look(&told.open)
+    }
+
+    /// The next answer of those that are known to be there.
+    fn take(&self, session: &SessionId) -> io::Result<Option<Delivered>> {
+        let told = lock(&self.told);
+        let mut inbox = lock(&self.inbox);
+        if !inbox.has_any(&told.open) {
+            return Ok(None);
+        }
+        let folder = self.folder(session)?;
+        Ok(inbox.take(&folder, &told.open))
+    }
+
     /// Notes what came, and tells whether the folder is another one by now.
     fn hear(&self, session: Watch, happened: Vec<Happened>) -> bool {
+        let told = lock(&self.told);
         let mut inbox = lock(&self.inbox);
-        inbox.ripen();
+        inbox.ripen(&told.open);
         let mut deaf = false;
         for happened in happened {
             match happened {
-                Happened::File(watch, name) if watch == session => inbox.came(name, Came::Whole),
+                Happened::File(watch, name) if watch == session => {
+                    inbox.came(name, Came::Whole, &told.open);
+                }
                 Happened::File(..) => {}
                 Happened::Folder(_) => deaf = true,
                 Happened::TooMuch => inbox.look_again(),
@@ -227,16 +254,23 @@ impl Channel for DropDirectory {
             let request = &announcement.request;
             let session = self.serve(&request.session)?;
             let text = serde_json::to_vec(announcement).map_err(unusable)?;
+            // Held until the file is there: whoever withdraws it meanwhile removes it after that.
+            let mut told = lock(&self.told);
+            if told.over.contains(&request.id) {
+                return Ok(());
+            }
             let folder = self.folder(session).map_err(unusable)?;
             let written = folder.write(&name::request(request.id), &text);
-            lock(&self.open).insert(request.id, text);
+            told.open.insert(request.id, text);
             written.map_err(unusable)
         })
     }
 
     fn withdraw<'a>(&'a self, request: RequestId, _: Closing) -> Doing<'a, ()> {
         Box::pin(async move {
-            lock(&self.open).remove(&request);
+            let mut told = lock(&self.told);
+            told.open.remove(&request);
+            remember(&mut told.over, request);
             let Some(session) = self.session.get() else {
                 return Ok(());
             };
@@ -290,9 +324,4 @@ fn shortened(notice: &Notice) -> Notice {
         short.what.push_str(&format!("… (+{rest} bytes)"));
     }
     short
-}
-
-fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    // What is inside is whole between any two statements.
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }

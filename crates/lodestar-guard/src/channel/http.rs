@@ -19,7 +19,7 @@ mod outward;
 mod pace;
 
 use std::collections::{BTreeSet, VecDeque};
-use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
+use std::sync::{Arc, Mutex, OnceLock};
 use std::time::Duration;
 
 use lodestar_core::digest::{Digest, sha256};
@@ -34,7 +34,9 @@ use tokio::time::Instant;
 pub use answer::{AnswerId, Brought, NotAnAnswer};
 pub use outward::{Limit, Told, ToldNotice, Withheld};
 
-use super::{Announcement, Channel, ChannelError, Closing, Delivered, Doing, Notice};
+use super::{
+    Announcement, Channel, ChannelError, Closing, Delivered, Doing, Notice, lock, remember, serve,
+};
 use crate::config::Config;
 use line::{Line, NotDone};
 use outbox::{Letter, Outbox, Receipt};
@@ -43,9 +45,6 @@ use pace::{Errors, Pace};
 
 /// How long a call waits until the server has heard of something. It goes on without that.
 const PATIENCE: Duration = Duration::from_secs(2);
-
-/// Most answers and requests that are remembered: more than are ever on their way at once.
-const MOST_REMEMBERED: usize = 4096;
 
 /// The session's side of a server through which people elsewhere are asked.
 ///
@@ -127,13 +126,8 @@ impl HttpChannel {
     }
 
     fn serve(&self, session: &SessionId) -> Result<(), ChannelError> {
-        let served = self.shared.session.get_or_init(|| session.clone());
-        if served == session {
-            return Ok(());
-        }
-        Err(unusable(format!(
-            "it serves session `{served}` already; give session `{session}` one of its own"
-        )))
+        let served = serve(&self.shared.session, session);
+        served.map(|_| ()).map_err(unusable)
     }
 
     /// Has something brought to the server.
@@ -343,16 +337,4 @@ fn unusable(problem: impl ToString) -> ChannelError {
         channel: "HTTP channel",
         problem: problem.to_string(),
     }
-}
-
-fn remember<T>(things: &mut VecDeque<T>, thing: T) {
-    if things.len() == MOST_REMEMBERED {
-        things.pop_front();
-    }
-    things.push_back(thing);
-}
-
-fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    // What is inside is whole between any two statements.
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }

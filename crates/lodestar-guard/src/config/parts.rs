@@ -135,7 +135,7 @@ pub struct Approvals {
     #[serde(default)]
     pub default: DefaultApproval,
     /// The approvers.
-    #[serde(default)]
+    #[serde(default, deserialize_with = "super::dated::dated")]
     pub authorized_keys: Approvers,
     /// A server through which people elsewhere are asked, beside the drop directory.
     #[serde(default)]

@@ -9,13 +9,13 @@ use lodestar_core::digest::{Digest, sha256};
 use lodestar_core::event::EventType;
 use lodestar_core::statement::ConfirmationId;
 use lodestar_core::statement::confirmation::{
-    ConfirmationField, ConsumeLedger, Consumption, LedgerError, MemoryLedger, Spent,
+    ConsumeLedger, Consumption, LedgerError, MemoryLedger, Spent,
 };
 use lodestar_core::time::Timestamp;
 use lodestar_kernel::step::Step;
 use lodestar_log::{AppendError, Barrier};
 use lodestar_policy::confirmation::{
-    Confirmations, Confirmed, HeldAct, Recorded, Settled, Unmatched, settle,
+    Confirmations, Confirmed, HeldAct, Recorded, Settled, Unmatched, found_by, settle,
 };
 use lodestar_policy::{ApprovalRequest, Heard};
 use serde::Serialize;
@@ -23,13 +23,13 @@ use serde::Serialize;
 use super::{OpenError, Session};
 use crate::channel::ChannelError;
 use crate::config::Config;
-use crate::confirmations::{drop_folder, dropped, ledger};
+use crate::confirmations::{DropFolder, ledger};
 use crate::error::GuardError;
 
 /// Where confirmations are found, what they are worth, and which were spent.
 pub(super) struct Beforehand {
     rules: Confirmations,
-    folder: PathBuf,
+    folder: DropFolder,
     ledger: Mutex<Ledgers>,
     /// What lies there for another session and is in the log already, by digest.
     for_others: Mutex<BTreeSet<Digest>>,
@@ -57,7 +57,7 @@ impl Beforehand {
         };
         Ok(Self {
             rules,
-            folder: drop_folder(config),
+            folder: DropFolder::of(config),
             ledger: Mutex::new(Ledgers { shared, logged }),
             for_others: Mutex::default(),
         })
@@ -96,7 +96,7 @@ enum Became {
     Counted,
     /// It is in the log, and nothing more will come of it.
     Nothing,
-    /// Its time is yet to come, it is for another session, or the ledger could not say: it stays.
+    /// Its time is yet to come, or the ledger could not say: it stays.
     NotYet,
 }
 
@@ -133,25 +133,33 @@ impl Session {
 
     fn consider(&self, request: &ApprovalRequest) -> Result<Considered, GuardError> {
         let mut considered = Considered::default();
-        let folder = &self.inner.confirmations.folder;
-        let found = match dropped(folder, request.card.action.fingerprint) {
-            Ok(found) => found,
-            Err(problem) => {
-                self.note_problem(format!("{}: {problem}", folder.display()));
-                return Ok(considered);
-            }
-        };
-        let card = &request.card;
-        let entry = self.tools().get(&card.action.tool);
+        let own = &self.inner.confirmations;
+        let folder = &own.folder;
+        let entry = self.tools().get(&request.card.action.tool);
         let Some(roles) = entry.map(|entry| &entry.record().shape.roles) else {
             return Ok(considered);
         };
-        let act = HeldAct::on_card(card, roles, &request.session).map_err(GuardError::Canonical)?;
-        for (path, sent) in found {
-            let became = self.consider_one(request, &act, &sent)?;
+        let fields = request.card.fields().map_err(GuardError::Canonical)?;
+        let name = found_by(&fields, roles).map_err(GuardError::Canonical)?;
+        let found = match folder.dropped(name) {
+            Ok(found) => found,
+            Err(problem) => {
+                self.note_problem(format!("{}: {problem}", folder.path().display()));
+                return Ok(considered);
+            }
+        };
+        let act = HeldAct::on_card(&request.card, roles, &request.session);
+        let act = act.map_err(GuardError::Canonical)?;
+        for one in found {
+            // What is for another session is that one's to put away; here it is looked at once.
+            let is_own = one.session.is_none_or(|session| session == request.session);
+            if !is_own && !own.for_others().insert(sha256(&one.bytes)) {
+                continue;
+            }
+            let became = self.consider_one(request, &act, &one.bytes)?;
             considered.counted |= became == Became::Counted;
-            if became != Became::NotYet {
-                considered.dealt_with.push(path);
+            if is_own && became != Became::NotYet {
+                considered.dealt_with.push(one.path);
             }
         }
         Ok(considered)
@@ -164,10 +172,6 @@ impl Session {
         sent: &[u8],
     ) -> Result<Became, GuardError> {
         let own = &self.inner.confirmations;
-        let digest = sha256(sent);
-        if own.for_others().contains(&digest) {
-            return Ok(Became::NotYet);
-        }
         let now = self.now();
         let asked = self.office().desk.recorded(request.id);
         let recorded = Recorded::new(sent, now);
@@ -186,14 +190,8 @@ impl Session {
             Ok(Settled::Missing) => Ok(Became::Nothing),
             Ok(Settled::Refused(refused)) => {
                 self.write(EventType::CONFIRMATION_REFUSED, Some(recorded), &refused)?;
-                Ok(match &refused.reason {
+                Ok(match refused.reason {
                     Unmatched::NotYetValid { .. } => Became::NotYet,
-                    Unmatched::Mismatch { fields }
-                        if fields.contains(&ConfirmationField::Session) =>
-                    {
-                        own.for_others().insert(digest);
-                        Became::NotYet
-                    }
                     _ => Became::Nothing,
                 })
             }

@@ -33,7 +33,7 @@ pub(crate) fn confirming(timeout: u64, mode: &str, more: &str) -> String {
 }
 
 pub(crate) fn folder(project: &Project) -> PathBuf {
-    project.root.join(".lodestar/approvals/confirmations")
+    project.root.join(".lodestar/confirmations")
 }
 
 /// What lies in the folder.
@@ -315,10 +315,6 @@ async fn a_confirmation_of_another_session_or_other_arguments_does_not_match() {
     }
     assert!(!held.calls().await);
     assert_eq!(held.tool.ran(), 0);
-    assert_eq!(
-        left(&held.project),
-        1,
-        "the other session's is not ours to take"
-    );
+    assert_eq!(left(&held.project), 1, "the other session's stays for it");
     assert_eq!(reasons(&held.over().await), ["mismatch"; 2]);
 }

@@ -1,5 +1,7 @@
 //! The drop directory: files that people and others put there, heard of without looking again and again.
 
+mod flooded;
+
 use std::fs;
 use std::os::unix::fs::{PermissionsExt as _, symlink};
 use std::path::{Path, PathBuf};

@@ -89,7 +89,7 @@ impl Scene {
     fn confirmation_file(&self, request: &ApprovalRequest) -> PathBuf {
         let id = ConfirmationId::from_bytes(random());
         let name = file_name(request.card.action.fingerprint, id);
-        let folder = self.project.root.join(".lodestar/approvals/confirmations");
+        let folder = self.project.root.join(".lodestar/confirmations");
         folder.join(name)
     }
 
@@ -317,7 +317,7 @@ async fn what_a_program_puts_there_behind_every_rule_counts_for_nothing() {
         let other = json!({"to": "anna@corp.example", "text": "another"});
         (scene.asked(send()).await, scene.asked(other).await)
     };
-    let folder = scene.project.root.join(".lodestar/approvals/confirmations");
+    let folder = scene.project.root.join(".lodestar/confirmations");
     std::fs::create_dir_all(folder).unwrap();
     // Whatever it may copy or make up itself; the genuine word for this act is nowhere.
     let all: Vec<String> = imitations(&own, &other)

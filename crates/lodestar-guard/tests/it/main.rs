@@ -12,6 +12,7 @@ mod crash;
 mod drop;
 mod forgery;
 mod governed;
+mod guides;
 mod heard_again;
 mod holds;
 mod http_channel;

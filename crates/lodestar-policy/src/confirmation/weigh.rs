@@ -182,6 +182,17 @@ impl HeldAct {
     }
 }
 
+/// What a confirmation of an act is found by: the fingerprint of the act with its paths in normal form,
+/// so that it is found however they are spelt. Whether it matches is another question.
+pub fn found_by(
+    fields: &FingerprintFields,
+    roles: &BTreeMap<String, ArgumentRole>,
+) -> Result<Fingerprint, CanonicalError> {
+    let mut normal = fields.clone();
+    normal.arguments = normal_arguments(&fields.arguments, roles);
+    normal.fingerprint()
+}
+
 /// The arguments with their paths in normal form; a path that has none stays as it is.
 fn normal_arguments(
     from: &Map<String, Value>,

@@ -1,18 +1,23 @@
 //! Signing for a request: whose key, and what is put where the session finds it.
 
+use std::path::Path;
+
 use clap::Args;
 use lodestar_core::key::SecretKey;
 use lodestar_core::name::ActorId;
 use lodestar_core::statement::{ApprovalDecision, Nonce};
 use lodestar_core::time::Timestamp;
 use lodestar_guard::channel::drop::{Pile, Shown};
+use lodestar_guard::config::Config;
 use lodestar_log::Clock;
 use lodestar_policy::Signed;
 use serde_json::{Value, json};
 use zeroize::Zeroizing;
 
 use super::unusable;
+use crate::configured;
 use crate::failure::Failure;
+use crate::inert;
 use crate::installation::{Installation, OperatorName};
 use crate::operator::Chosen;
 use crate::operator_key::OperatorKey;
@@ -46,6 +51,46 @@ pub(crate) struct Signer {
 impl Signer {
     pub(crate) fn is_sealed(&self) -> bool {
         matches!(self.key, OperatorKey::Sealed(_))
+    }
+
+    /// Refuses a key whose word cannot count, as the configuration of the project says; tells where there
+    /// is none to ask.
+    pub(crate) fn check_registered(&self, root: &Path) -> Result<Option<String>, Failure> {
+        let file = root.join(configured::FILE);
+        if !file.is_file() {
+            return Ok(Some(format!(
+                "there is no `{}` beside the requests, so it is not known here whether the word of `{}` counts",
+                configured::FILE,
+                self.approver
+            )));
+        }
+        let config = Config::read(&file)?;
+        let (shown, public) = (inert::path(&file), self.key.public());
+        let Some(one) = config.approvals.authorized_keys.with_key(&public) else {
+            return Err(Failure::not_authorised(format!(
+                "this key is not in `approvals.authorized_keys`, so the word of `{}` would count for nothing; nothing was signed",
+                self.approver
+            ))
+            .help(format!(
+                "an operator adds it to `{shown}`: actor_id = \"{}\", public_key = \"{public}\"",
+                self.approver
+            )));
+        };
+        if let Some(at) = one.revoked_at.filter(|at| now() >= *at) {
+            return Err(Failure::not_authorised(format!(
+                "this key of `{}` was revoked at {at}; nothing was signed",
+                one.actor
+            ))
+            .help(format!("an operator adds a new key to `{shown}`")));
+        }
+        if one.actor != self.approver {
+            return Err(Failure::not_authorised(format!(
+                "this key is registered for `{}` and would sign as `{}`; nothing was signed",
+                one.actor, self.approver
+            ))
+            .help("keep the key under the name that it is registered for"));
+        }
+        Ok(None)
     }
 
     /// The key, with the passphrase that was typed for it.
@@ -104,6 +149,7 @@ pub(crate) fn is_last_four(shown: &Shown, typed: &str) -> bool {
 
 pub(crate) fn other_fingerprint() -> Failure {
     Failure::check("that is not the end of this request's fingerprint; nothing was signed")
+        .help("it stands on the card as `last four`; `lodestar approve show` shows it")
 }
 
 /// Signs, and puts the answer where the session finds it. What was signed is told.

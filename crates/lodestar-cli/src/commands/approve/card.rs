@@ -10,7 +10,7 @@ use lodestar_core::time::Timestamp;
 use lodestar_guard::channel::drop::Shown;
 use serde_json::Value;
 
-use super::text::{Line, Tone, wrapped};
+use crate::text::{Line, Tone, wrapped};
 use crate::{inert, json, words};
 
 /// Where values start, behind their labels.
@@ -19,6 +19,11 @@ const INDENT: usize = 13;
 const MOST_ROWS: usize = 4;
 /// Values that are on the card; all of them are among the full arguments.
 const MOST_VALUES: usize = 60;
+/// Reasons, parts of one value and places one was read at that are on the card.
+const MOST_REASONS: usize = 12;
+const MOST_PARTS: usize = 5;
+const MOST_SOURCES: usize = 3;
+const FULL: &str = "`a` here, or `approve show --full`, shows all arguments";
 /// What is looked at of a text for its preview.
 const PREVIEW: usize = 16 << 10;
 
@@ -60,7 +65,7 @@ pub(crate) fn lines(shown: &Shown, now: Timestamp, columns: usize) -> Vec<Line> 
     card.field("tool", Tone::Strong, action.tool.as_str());
     card.field("server", Tone::Plain, action.server.as_str());
     contract(&mut card, shown);
-    card.field("why held", Tone::Plain, &request.card.why);
+    why(&mut card, &request.card.why);
     arguments(&mut card, shown);
     for path in &request.card.paths {
         card.field("path", Tone::Plain, path.as_str());
@@ -86,6 +91,40 @@ pub(crate) fn lines(shown: &Shown, now: Timestamp, columns: usize) -> Vec<Line> 
     card.field("policy", Tone::Dim, &request.policy.to_string());
     fingerprint(&mut card, &action.fingerprint.to_string());
     card.lines
+}
+
+/// Each reason on a line of its own.
+fn why(card: &mut Card, why: &str) {
+    let mut lines = why.lines().filter(|line| !line.trim().is_empty());
+    for (n, line) in lines.by_ref().take(MOST_REASONS).enumerate() {
+        let label = if n == 0 { "why held" } else { "" };
+        let lead = if n == 0 { "" } else { "· " };
+        let room = card.room() * MOST_ROWS;
+        card.rows(
+            label,
+            Tone::Dim,
+            Tone::Plain,
+            &format!("{lead}{}", inert::line(line.trim(), room)),
+        );
+    }
+    more(
+        card,
+        lines.count(),
+        "reason",
+        "`lodestar policy explain` has all",
+    );
+}
+
+/// Says what is left out, and where it is.
+fn more(card: &mut Card, count: usize, what: &str, place: &str) {
+    if count > 0 {
+        let plural = if count == 1 { "" } else { "s" };
+        let text = format!(
+            "… and {} more {what}{plural}; {place}",
+            words::number(count as u64)
+        );
+        card.rows("", Tone::Dim, Tone::Warn, &text);
+    }
 }
 
 fn contract(card: &mut Card, shown: &Shown) {
@@ -205,19 +244,19 @@ fn arguments(card: &mut Card, shown: &Shown) {
         .provenance
         .iter()
         .filter(|p| p.place == Place::Name);
-    for known in names.take(MOST_VALUES) {
+    let mut names = names.into_iter();
+    for known in names.by_ref().take(MOST_VALUES) {
         let (mark, tone) = mark(&known.label);
         let text = format!("the name {}", inert::line(&known.pointer, card.room()));
         card.rows(mark, tone, tone, &text);
     }
-    if leaves.len() > MOST_VALUES {
-        let more = leaves.len() - MOST_VALUES;
-        card.field(
-            "…",
-            Tone::Warn,
-            &format!("{more} more values among the full arguments"),
-        );
-    }
+    more(card, names.count(), "name", FULL);
+    more(
+        card,
+        leaves.len().saturating_sub(MOST_VALUES),
+        "value",
+        FULL,
+    );
 }
 
 fn argument(card: &mut Card, pointer: &str, value: &Value, known: Option<&ArgumentProvenance>) {
@@ -250,12 +289,8 @@ fn argument(card: &mut Card, pointer: &str, value: &Value, known: Option<&Argume
             &inert::line(&text, room * 2),
         );
     }
-    for inside in known
-        .inside
-        .iter()
-        .filter(|i| !i.label.is_trusted())
-        .take(5)
-    {
+    let mut inside = known.inside.iter().filter(|i| !i.label.is_trusted());
+    for inside in inside.by_ref().take(MOST_PARTS) {
         let part = value
             .as_str()
             .and_then(|text| text.get(inside.range.clone()));
@@ -266,6 +301,13 @@ fn argument(card: &mut Card, pointer: &str, value: &Value, known: Option<&Argume
         );
         card.rows("", Tone::Dim, Tone::Warn, &inert::line(&text, room * 2));
     }
+    let left_out = inside.count() + usize::try_from(known.inside_omitted).unwrap_or(usize::MAX);
+    more(
+        card,
+        left_out,
+        "part",
+        "`approve show --json` has those that were kept",
+    );
 }
 
 /// How provenance reads without colour, and its colour.
@@ -297,8 +339,13 @@ fn origin(label: &Label) -> String {
                 Likeness::Pieces => "put together from pieces",
                 Likeness::Decoded => "decoded",
             };
-            let from: Vec<String> = observations.iter().take(3).map(words::short_id).collect();
-            format!("{how} of what was read: {}", from.join(", "))
+            let from = observations.iter().take(MOST_SOURCES);
+            let from: Vec<String> = from.map(words::short_id).collect();
+            let more = match observations.len().saturating_sub(MOST_SOURCES) {
+                0 => String::new(),
+                more => format!(" … and {more} more; `approve show --json` has all"),
+            };
+            format!("{how} of what was read: {}{more}", from.join(", "))
         }
         Label::Unknown => "nobody gave, measured or read this".to_owned(),
     }

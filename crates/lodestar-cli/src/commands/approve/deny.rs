@@ -6,11 +6,11 @@ use clap::Args;
 use lodestar_core::statement::ApprovalDecision;
 
 use super::answer::{self, AsArgs};
-use super::{find, pile};
+use super::{Which, pile};
 use crate::cli::App;
 use crate::failure::{Exit, Failure};
 use crate::terminal::Terminal;
-use crate::words;
+use crate::{place, words};
 
 const AFTER_HELP: &str = "\
 One valid no ends a request. A passphrase is asked for on the terminal.
@@ -21,8 +21,8 @@ Examples:
 #[derive(Debug, Args)]
 #[command(after_help = AFTER_HELP)]
 pub(crate) struct DenyArgs {
-    /// The request
-    request: String,
+    #[command(flatten)]
+    which: Which,
 
     /// Why: the agent is told, and it stands in the log
     #[arg(long)]
@@ -34,9 +34,10 @@ pub(crate) struct DenyArgs {
 
 pub(crate) fn run(args: &DenyArgs, app: &mut App) -> Result<Exit, Failure> {
     let pile = pile(app)?;
-    let shown = find(&pile, &args.request)?;
+    let shown = args.which.find(&pile)?;
     answer::check_open(shown)?;
     let signer = args.who.signer()?;
+    let doubt = signer.check_registered(&place::folder(app.root())?)?;
     let approver = signer.approver.clone();
     let key = signer.ask(Terminal::open().as_mut())?;
     let decision = ApprovalDecision::Deny;
@@ -52,5 +53,8 @@ pub(crate) fn run(args: &DenyArgs, app: &mut App) -> Result<Exit, Failure> {
         app.out,
         "  signed and handed to the session, which checks it"
     )?;
+    if let Some(doubt) = doubt {
+        app.note(doubt);
+    }
     Ok(Exit::Done)
 }

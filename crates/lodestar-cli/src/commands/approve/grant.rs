@@ -6,11 +6,11 @@ use clap::Args;
 use lodestar_core::statement::ApprovalDecision;
 
 use super::answer::{self, AsArgs};
-use super::{card, find, pile};
+use super::{Which, card, pile};
 use crate::cli::App;
 use crate::failure::{Exit, Failure};
 use crate::terminal::Terminal;
-use crate::words;
+use crate::{place, words};
 
 const AFTER_HELP: &str = "\
 The card is shown and the last four characters of its fingerprint are asked for on the terminal, and
@@ -23,8 +23,8 @@ Examples:
 #[derive(Debug, Args)]
 #[command(after_help = AFTER_HELP)]
 pub(crate) struct GrantArgs {
-    /// The request
-    request: String,
+    #[command(flatten)]
+    which: Which,
 
     #[command(flatten)]
     who: AsArgs,
@@ -40,9 +40,10 @@ pub(crate) struct GrantArgs {
 
 pub(crate) fn run(args: &GrantArgs, app: &mut App) -> Result<Exit, Failure> {
     let pile = pile(app)?;
-    let shown = find(&pile, &args.request)?;
+    let shown = args.which.find(&pile)?;
     answer::check_open(shown)?;
     let signer = args.who.signer()?;
+    let doubt = signer.check_registered(&place::folder(app.root())?)?;
     let approver = signer.approver.clone();
     let mut terminal = Terminal::open();
     match &args.yes_fingerprint {
@@ -82,5 +83,8 @@ pub(crate) fn run(args: &GrantArgs, app: &mut App) -> Result<Exit, Failure> {
         app.out,
         "  signed and handed to the session, which checks it"
     )?;
+    if let Some(doubt) = doubt {
+        app.note(doubt);
+    }
     Ok(Exit::Done)
 }

@@ -1,16 +1,21 @@
 //! `lodestar approve list`
 
+use std::collections::BTreeMap;
 use std::io::Write as _;
 
 use clap::Args;
+use lodestar_core::id::RequestId;
 use lodestar_guard::channel::drop::Shown;
 use serde_json::{Value, json};
 
-use super::text::{Line, Tone};
 use super::{answer, card, pile};
 use crate::cli::App;
 use crate::failure::{Exit, Failure};
+use crate::text::{Line, Tone, wrapped};
 use crate::{inert, words};
+
+/// Most lines about what is not shown.
+const MOST_UNUSABLE: usize = 20;
 
 const AFTER_HELP: &str = "\
 Examples:
@@ -31,23 +36,45 @@ pub(crate) fn run(_: &ListArgs, app: &mut App) -> Result<Exit, Failure> {
                 json!({"request": id, "session": session, "problem": why.to_string()})
             })
             .collect();
-        app.out
-            .json(&json!({"requests": requests, "unusable": unusable}))?;
+        app.out.json(&json!({
+            "requests": requests,
+            "unusable": unusable,
+            "problems": pile.troubles(),
+        }))?;
         return Ok(Exit::Done);
     }
     let paint = app.out.paint;
     let columns = app.out.columns;
-    let mut none = true;
+    let mut ids: BTreeMap<RequestId, u32> = BTreeMap::new();
     for shown in pile.requests() {
-        none = false;
-        let line = row(shown, columns).fitted(columns).painted(paint);
-        writeln!(app.out, "{line}")?;
+        *ids.entry(shown.announcement().request.id).or_default() += 1;
     }
-    for (id, _, why) in pile.unusable() {
-        none = false;
-        let text = inert::line(&format!("not shown: {why}"), columns.saturating_sub(30));
-        writeln!(app.out, "{}  {}", words::short_id(&id), paint.bad(text))?;
+    for shown in pile.requests() {
+        let request = &shown.announcement().request;
+        let mut line = row(shown, columns);
+        if ids.get(&request.id).is_some_and(|times| *times > 1) {
+            let session = inert::line(request.session.as_str(), 40);
+            line = line.and(Tone::Warn, format!("  of {session}, as others say too"));
+        }
+        writeln!(app.out, "{}", line.fitted(columns).painted(paint))?;
     }
+    let unusable = pile.unusable().count();
+    for (id, _, why) in pile.unusable().take(MOST_UNUSABLE) {
+        let lead = format!("{}  ", words::short_id(&id));
+        let text = inert::line(&format!("not shown: {why}"), 400);
+        for row in wrapped(&text, columns.saturating_sub(lead.len()).max(24)) {
+            writeln!(app.out, "{lead}{}", paint.bad(row))?;
+        }
+    }
+    if unusable > MOST_UNUSABLE {
+        let more = words::number((unusable - MOST_UNUSABLE) as u64);
+        let text = format!("… and {more} more that are not shown; --json tells all");
+        writeln!(app.out, "{}", paint.bad(text))?;
+    }
+    for problem in pile.troubles() {
+        app.note(inert::line(problem, 400));
+    }
+    let none = ids.is_empty() && unusable == 0;
     if none {
         writeln!(app.out, "nothing waits for a person here")?;
     }

@@ -5,10 +5,10 @@ use std::io::Write as _;
 use clap::Args;
 use serde_json::json;
 
-use super::text::{Line, Tone};
-use super::{answer, card, find, pile};
+use super::{Which, answer, card, pile};
 use crate::cli::App;
 use crate::failure::{Exit, Failure};
+use crate::text::{Line, Tone};
 
 const AFTER_HELP: &str = "\
 Examples:
@@ -18,8 +18,8 @@ Examples:
 #[derive(Debug, Args)]
 #[command(after_help = AFTER_HELP)]
 pub(crate) struct ShowArgs {
-    /// The request
-    request: String,
+    #[command(flatten)]
+    which: Which,
 
     /// Show all of the arguments, too
     #[arg(long)]
@@ -28,7 +28,7 @@ pub(crate) struct ShowArgs {
 
 pub(crate) fn run(args: &ShowArgs, app: &mut App) -> Result<Exit, Failure> {
     let pile = pile(app)?;
-    let shown = find(&pile, &args.request)?;
+    let shown = args.which.find(&pile)?;
     if app.json {
         let mut value = json!(shown.announcement());
         value["answers_sent"] = json!(shown.answers());

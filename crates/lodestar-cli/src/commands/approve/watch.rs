@@ -1,5 +1,6 @@
 //! `lodestar approve watch`: requests as they arrive, on a screen of their own or as JSON lines.
 
+mod looking;
 mod screen;
 mod stream;
 mod view;
@@ -12,13 +13,12 @@ use clap::Args;
 use crossterm::event::{Event, EventStream, KeyEventKind};
 use futures_util::StreamExt as _;
 use lodestar_core::statement::ApprovalDecision;
-use lodestar_guard::channel::drop::{Pile, Watching};
+use lodestar_guard::channel::drop::Pile;
 use signal_hook::consts::{SIGHUP, SIGTERM};
 use tokio::time::{Duration, MissedTickBehavior, interval};
 use zeroize::Zeroizing;
 
 use super::answer::{self, AsArgs, Signer};
-use super::unusable;
 use crate::cli::App;
 use crate::failure::{Exit, Failure};
 use crate::place;
@@ -60,12 +60,11 @@ pub(crate) fn run(args: &WatchArgs, app: &mut App) -> Result<Exit, Failure> {
 }
 
 async fn on_screen(args: &WatchArgs, root: &Path, app: &App) -> Result<Exit, Failure> {
-    let mut watching = Watching::below(root).map_err(unusable)?;
-    let mut pile = Pile::below(root).map_err(unusable)?;
+    let pile = Pile::unseen(root);
+    let mut looks = looking::start(root.to_owned());
     let told_to_end = told_to_end()?;
     let mut screen = Screen::enter(app.out.paint)?;
     let mut view = View::default();
-    view.refresh(&pile);
     let mut keys = EventStream::new();
     let mut tick = interval(TICK);
     tick.set_missed_tick_behavior(MissedTickBehavior::Skip);
@@ -77,7 +76,7 @@ async fn on_screen(args: &WatchArgs, root: &Path, app: &App) -> Result<Exit, Fai
                     match view.press(key) {
                         Deed::None => {}
                         Deed::Leave => return Ok(Exit::Done),
-                        Deed::Answer { decision, reason } => match args.who.signer() {
+                        Deed::Answer { decision, reason } => match signer(args, root) {
                             Err(failure) => view.say_problem(failure.message()),
                             Ok(signer) if signer.is_sealed() => {
                                 view.ask_passphrase(signer.approver.as_str(), decision, reason);
@@ -89,7 +88,7 @@ async fn on_screen(args: &WatchArgs, root: &Path, app: &App) -> Result<Exit, Fai
                         Deed::Sign { decision, reason, passphrase } => {
                             view.say("signing…");
                             screen.draw(&mut view)?;
-                            match args.who.signer() {
+                            match signer(args, root) {
                                 Ok(signer) => sign(&pile, &mut view, signer, decision, &reason, &passphrase),
                                 Err(failure) => view.say_problem(failure.message()),
                             }
@@ -101,17 +100,23 @@ async fn on_screen(args: &WatchArgs, root: &Path, app: &App) -> Result<Exit, Fai
                 Some(Err(error)) => return Err(Failure::from(error)),
                 None => return Ok(Exit::Done),
             },
-            changed = watching.changed() => {
-                changed.map_err(unusable)?;
-                pile.refresh().map_err(unusable)?;
-                view.refresh(&pile);
-            }
+            look = looks.recv() => match look {
+                Some(look) => view.refresh(look),
+                None => return Ok(Exit::Done),
+            },
             _ = tick.tick() => {}
         }
         if told_to_end.load(Ordering::Relaxed) {
             return Ok(Exit::Done);
         }
     }
+}
+
+/// Who answers, if their word can count.
+fn signer(args: &WatchArgs, root: &Path) -> Result<Signer, Failure> {
+    let signer = args.who.signer()?;
+    signer.check_registered(root)?;
+    Ok(signer)
 }
 
 /// Set when the system asks the process to end: the terminal is given back before it does.

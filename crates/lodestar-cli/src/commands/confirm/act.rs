@@ -1,5 +1,6 @@
 //! The act that is confirmed: exactly what a session would propose.
 
+use std::collections::BTreeSet;
 use std::path::Path;
 
 use lodestar_core::canonical;
@@ -8,16 +9,22 @@ use lodestar_core::fingerprint::{Fingerprint, FingerprintFields, NormalPath};
 use lodestar_core::ladder::Rung;
 use lodestar_core::name::{Excerpt, SessionId, ToolName};
 use lodestar_guard::config::{Config, SessionName as Configured};
+use lodestar_log::{Ledger, LedgerState, LogRoot, SessionDir, Trust};
+use lodestar_policy::confirmation::found_by;
 use serde_json::{Map, Value};
 
 use crate::failure::Failure;
 use crate::place::{LATEST, Place, SessionName};
 use crate::{files, inert};
 
+const EXAMPLE: &str = "arguments look like this: {\"path\": \"out.md\", \"content\": \"done\"}";
+
 /// An act that was named on the command line.
 pub(super) struct Named {
     pub(super) fields: FingerprintFields,
     pub(super) fingerprint: Fingerprint,
+    /// What a session finds a confirmation of it by.
+    pub(super) found_by: Fingerprint,
     pub(super) rung: Rung,
 }
 
@@ -49,12 +56,53 @@ impl Named {
             paths,
         )
         .map_err(|e| unfit(e.to_string()))?;
+        let schema = &record.shape.input_schema;
+        if let Some(problem) = not_in_schema(&fields.arguments, schema) {
+            return Err(unfit(problem).help(
+                "a session refuses such a call before anybody is asked; correct the arguments",
+            ));
+        }
+        let roles = &record.shape.roles;
         Ok(Self {
             fingerprint: fields.fingerprint().map_err(|e| unfit(e.to_string()))?,
+            found_by: found_by(&fields, roles).map_err(|e| unfit(e.to_string()))?,
             fields,
             rung: record.contract.required_level,
         })
     }
+}
+
+/// What is wrong with arguments at first sight: one that is required and missing, one that is not known, or
+/// one of another type.
+fn not_in_schema(arguments: &Map<String, Value>, schema: &Value) -> Option<String> {
+    let required = schema["required"].as_array().into_iter().flatten();
+    let mut required = required.filter_map(Value::as_str);
+    if let Some(missing) = required.find(|name| !arguments.contains_key(*name)) {
+        return Some(format!("the argument `{missing}` is missing"));
+    }
+    let properties = schema["properties"].as_object()?;
+    let is_closed = schema["additionalProperties"] == Value::Bool(false);
+    arguments.iter().find_map(|(name, value)| {
+        let shown = Excerpt::of(name);
+        match properties.get(name) {
+            None if is_closed => Some(format!("the tool has no argument `{shown}`")),
+            None => None,
+            Some(property) => {
+                let wanted = property["type"].as_str()?;
+                let fits = match wanted {
+                    "string" => value.is_string(),
+                    "boolean" => value.is_boolean(),
+                    "array" => value.is_array(),
+                    "object" => value.is_object(),
+                    "null" => value.is_null(),
+                    "number" => value.is_number(),
+                    "integer" => value.as_f64().is_some_and(|n| n.fract() == 0.0),
+                    _ => true,
+                };
+                (!fits).then(|| format!("the argument `{shown}` is no {wanted}"))
+            }
+        }
+    })
 }
 
 /// The arguments as a session parses them: read back from their canonical form.
@@ -68,17 +116,41 @@ fn read(file: &Path) -> Result<Map<String, Value>, Failure> {
         Ok(Value::Object(arguments)) => Ok(arguments),
         Ok(_) => Err(Failure::usage(format!(
             "`{shown}` has no JSON object in it, and arguments are one"
-        ))),
-        Err(problem) => Err(Failure::usage(format!("`{shown}`: {problem}"))),
+        ))
+        .help(EXAMPLE)),
+        Err(problem) => Err(Failure::usage(format!("`{shown}`: {problem}")).help(EXAMPLE)),
     }
 }
 
 /// The session that is meant. One that the configuration names need not be there yet.
 pub(super) fn session(config: &Config, asked: Option<&str>) -> Result<SessionId, Failure> {
     if let (None, Configured::Given(session)) = (asked, &config.session_id) {
+        let log = LogRoot::at(config.path(&config.log_root)).project(&config.project_id);
+        still_open(&log.session(session))?;
         return Ok(session.clone());
     }
     let name = SessionName::parse(asked.unwrap_or(LATEST))?;
     let place = Place::find(Some(config.root()), Some(config.project_id.as_str()))?;
-    Ok(place.session(&name)?.session().clone())
+    let session = place.session(&name)?;
+    still_open(&session)?;
+    Ok(session.session().clone())
+}
+
+/// Refuses a session that is over: nothing is held in it any more.
+fn still_open(dir: &SessionDir) -> Result<(), Failure> {
+    let log = dir.project_log();
+    if !log.ledger_path().exists() {
+        return Ok(());
+    }
+    let (ledger, _) =
+        Ledger::read(&log, &Trust::default(), &BTreeSet::new()).map_err(Failure::io(log.dir()))?;
+    let facts = ledger.session(dir.session());
+    if facts.is_some_and(|facts| matches!(facts.state, LedgerState::Closed(_))) {
+        return Err(Failure::check(format!(
+            "session `{}` is over, and nothing is held in it any more; nothing was signed",
+            dir.session()
+        ))
+        .help("name the session that is going to make the call with --session"));
+    }
+    Ok(())
 }

@@ -4,7 +4,7 @@ use std::io::Write as _;
 
 use clap::Args;
 use lodestar_guard::config::Backend;
-use lodestar_guard::confirmations::drop_folder;
+use lodestar_guard::confirmations::DropFolder;
 use lodestar_policy::confirmation::{ENVELOPE_NAME, Mode, Operation};
 use serde_json::{Value, json};
 
@@ -56,7 +56,7 @@ pub(super) fn run(args: &PlanArgs, app: &mut App) -> Result<Exit, Failure> {
         Backend::Sqlite => "SQLite, .lodestar/state.db",
         Backend::Postgres => "PostgreSQL",
     };
-    let folder = drop_folder(config);
+    let folder = DropFolder::of(config).path();
     let keys = confirmations.keys.keys();
     if app.json {
         let channels = CHANNELS.iter().map(|(name, what, in_use)| {

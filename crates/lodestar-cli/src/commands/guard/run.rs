@@ -16,8 +16,11 @@ use crate::commands::ceiling;
 use crate::failure::{Exit, Failure};
 use crate::installation::Installation;
 use crate::output::Out;
+use crate::text::wrapped;
 use crate::{files, inert, place, words};
 
+/// Columns that the reason of a refusal may take, on as many rows as it needs.
+const LONGEST_REASON: usize = 4000;
 /// A task is written by people.
 const MAX_TASK: u64 = 1 << 20;
 
@@ -201,9 +204,23 @@ fn print_step(step: &StepRun, digits: usize, out: &mut Out) -> Result<(), Failur
         None => paint.dim(word),
     };
     let tool = format!("{:<14}", inert::line(name(step), 40));
-    let room = out.columns.saturating_sub(digits + 5 + 14 + 6);
-    let outcome = inert::line(&outcome(step).replace('\n', " "), room);
-    writeln!(out, "{:>digits$}  {word}  {tool}  {outcome}", step.number)?;
+    let indent = digits + 5 + 14 + 6;
+    let room = out.columns.saturating_sub(indent).max(30);
+    let text = outcome(step).replace('\n', " ");
+    // What a tool returned is its own to tell at length; why something was refused is for people, who
+    // copy ids out of it.
+    let rows = match &step.done {
+        Done::Called { reply, .. } if !matches!(reply.outcome, Outcome::Returned(_)) => {
+            wrapped(&inert::line(&text, LONGEST_REASON), room)
+        }
+        _ => vec![inert::line(&text, room)],
+    };
+    for (row, text) in rows.iter().enumerate() {
+        match row {
+            0 => writeln!(out, "{:>digits$}  {word}  {tool}  {text}", step.number)?,
+            _ => writeln!(out, "{:indent$}{text}", "")?,
+        }
+    }
     if let Some(missed) = &step.missed {
         let line = format!("✗ line {} of the script: {missed}", step.line);
         writeln!(out, "{:>digits$}  {}", "", paint.bad(line))?;

@@ -123,7 +123,9 @@ fn pieces(fields: &Map<String, Value>) -> Vec<(String, String)> {
     };
     let rank = |key: &str| FIRST.iter().position(|first| *first == key);
     let mut keys: Vec<&String> = fields.keys().collect();
-    keys.sort_by_key(|key| rank(key).unwrap_or(FIRST.len()));
+    // Why something was refused is what people look for, and comes before what was sent.
+    let is_refusal = |key: &str| key == "reason" && tagged(&fields[key]).is_some();
+    keys.sort_by_key(|key| (!is_refusal(key), rank(key).unwrap_or(FIRST.len())));
     keys.into_iter()
         .filter(|key| blobs.is_empty() || *key != "blobs")
         .filter_map(|key| {
@@ -144,7 +146,30 @@ fn blobs(fields: &Map<String, Value>) -> Vec<BlobRef> {
         .unwrap_or_default()
 }
 
+/// The words that tell one kind of refusal from another, innermost first.
+const TAGS: [&str; 3] = ["distrust", "unmatched", "refused"];
+
+/// A refusal: its kind, and what it says more.
+fn tagged(value: &Value) -> Option<String> {
+    let fields = value.as_object()?;
+    let tags = TAGS.iter().filter_map(|tag| fields.get(*tag)?.as_str());
+    let kind = tags.reduce(|inner, _| inner)?;
+    let rest = fields
+        .iter()
+        .filter(|(name, _)| !TAGS.contains(&name.as_str()));
+    let rest: Vec<String> = rest
+        .map(|(name, value)| format!("{name}: {}", short(value)))
+        .collect();
+    Some(match rest.is_empty() {
+        true => kind.to_owned(),
+        false => format!("{kind} ({})", rest.join(", ")),
+    })
+}
+
 fn short(value: &Value) -> String {
+    if let Some(refusal) = tagged(value) {
+        return refusal;
+    }
     match value {
         Value::String(text) => text.clone(),
         Value::Array(items) if items.len() > 3 => {
@@ -179,6 +204,24 @@ mod tests {
             "tool: shell · verdict: allow · aaa: 1 · +1"
         );
         assert_eq!(summary(&payload, 33), "tool: shell · verdict: allow · +2");
+    }
+
+    #[test]
+    fn why_something_was_refused_comes_before_what_was_sent() {
+        let payload = json!({
+            "sent": {"a": 1, "b": 2, "c": 3, "d": 4},
+            "statement": "x".repeat(500),
+            "reason": {"refused": "revoked_key", "at": "2026", "approver": "anna"},
+        });
+        let line = summary(&payload, 80);
+        assert!(
+            line.starts_with("reason: revoked_key (approver: anna, at: 2026)"),
+            "{line}"
+        );
+        let untrusted = json!({"reason": {"unmatched": "untrusted", "distrust": "unknown_key"}});
+        assert_eq!(summary(&untrusted, 80), "reason: unknown_key");
+        let plain = json!({"tool": "shell", "reason": "done"});
+        assert_eq!(summary(&plain, 80), "tool: shell · reason: done");
     }
 
     #[test]

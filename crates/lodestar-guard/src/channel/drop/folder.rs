@@ -13,20 +13,20 @@ use rustix::io::Errno;
 const MOST_NAMES: usize = 100_000;
 
 /// A folder that is open, wherever its name leads by now.
-pub(super) struct Folder {
+pub(crate) struct Folder {
     fd: OwnedFd,
     path: PathBuf,
 }
 
 /// What a plain file held.
-pub(super) struct Content {
-    pub(super) bytes: Vec<u8>,
-    pub(super) stamp: Stamp,
+pub(crate) struct Content {
+    pub(crate) bytes: Vec<u8>,
+    pub(crate) stamp: Stamp,
 }
 
 /// Tells whether a file is the one that was seen before.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Stamp {
+pub(crate) struct Stamp {
     inode: u64,
     size: i64,
     modified: (i64, u64),
@@ -42,14 +42,14 @@ impl Stamp {
     }
 
     /// In bytes.
-    pub(super) fn size(&self) -> u64 {
+    pub(crate) fn size(&self) -> u64 {
         u64::try_from(self.size).unwrap_or(0)
     }
 }
 
 /// Whether missing folders are made.
 #[derive(Clone, Copy, PartialEq, Eq)]
-pub(super) enum Missing {
+pub(crate) enum Missing {
     Made,
     Refused,
 }
@@ -58,19 +58,20 @@ fn named(path: &Path) -> impl Fn(Errno) -> io::Error + use<> {
     let path = path.to_owned();
     move |errno| {
         let error = io::Error::from(errno);
-        let problem = match errno {
-            Errno::LOOP | Errno::NOTDIR => {
-                "is no folder (links are not followed); remove it".to_owned()
-            }
-            _ => error.to_string(),
+        let (kind, problem) = match errno {
+            Errno::LOOP | Errno::NOTDIR => (
+                io::ErrorKind::NotADirectory,
+                "is no folder (links are not followed); remove it".to_owned(),
+            ),
+            _ => (error.kind(), error.to_string()),
         };
-        io::Error::new(error.kind(), format!("`{}`: {problem}", path.display()))
+        io::Error::new(kind, format!("`{}`: {problem}", path.display()))
     }
 }
 
 impl Folder {
     /// Opens the folder at the end of a chain of names, none of which may be a link.
-    pub(super) fn open(root: &Path, below: &[&str], missing: Missing) -> io::Result<Self> {
+    pub(crate) fn open(root: &Path, below: &[&str], missing: Missing) -> io::Result<Self> {
         let flags = OFlags::DIRECTORY | OFlags::RDONLY | OFlags::CLOEXEC;
         let fd = fs::open(root, flags, Mode::empty()).map_err(named(root))?;
         let mut folder = Self {
@@ -84,7 +85,7 @@ impl Folder {
     }
 
     /// A folder inside this one.
-    pub(super) fn enter(&self, name: &str, missing: Missing) -> io::Result<Self> {
+    pub(crate) fn enter(&self, name: &str, missing: Missing) -> io::Result<Self> {
         let path = self.path.join(name);
         let failed = named(&path);
         if missing == Missing::Made {
@@ -99,7 +100,7 @@ impl Folder {
     }
 
     /// Keeps others out of it, also where somebody made it otherwise.
-    pub(super) fn keep_private(&self) -> io::Result<()> {
+    pub(crate) fn keep_private(&self) -> io::Result<()> {
         let failed = named(&self.path);
         let stat = fs::fstat(&self.fd).map_err(&failed)?;
         if stat.st_uid != rustix::process::geteuid().as_raw() {
@@ -113,7 +114,7 @@ impl Folder {
     }
 
     /// The names in it, those that are text.
-    pub(super) fn names(&self) -> io::Result<Vec<String>> {
+    pub(crate) fn names(&self) -> io::Result<Vec<String>> {
         let failed = named(&self.path);
         let dir = Dir::read_from(&self.fd).map_err(&failed)?;
         let mut names = Vec::new();
@@ -129,7 +130,7 @@ impl Folder {
     }
 
     /// Tells a plain file from the one that was there before; `None` for all that is none.
-    pub(super) fn stamp(&self, name: &str) -> io::Result<Option<Stamp>> {
+    pub(crate) fn stamp(&self, name: &str) -> io::Result<Option<Stamp>> {
         match fs::statat(&self.fd, name, AtFlags::SYMLINK_NOFOLLOW) {
             Ok(stat) if is_plain(&stat) => Ok(Some(Stamp::of(&stat))),
             Ok(_) | Err(Errno::NOENT) => Ok(None),
@@ -138,14 +139,14 @@ impl Folder {
     }
 
     /// Reads at most `limit` bytes of a plain file; `None` for all that is none, or is not there.
-    pub(super) fn read(&self, name: &str, limit: usize) -> io::Result<Option<Content>> {
+    pub(crate) fn read(&self, name: &str, limit: usize) -> io::Result<Option<Content>> {
         // A pipe without a writer must not make anybody wait.
         let flags =
             OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::NOCTTY | OFlags::CLOEXEC;
         let failed = named(&self.path.join(name));
         let fd = match fs::openat(&self.fd, name, flags, Mode::empty()) {
             Ok(fd) => fd,
-            Err(Errno::NOENT | Errno::LOOP | Errno::NXIO | Errno::ACCESS | Errno::NODEV) => {
+            Err(Errno::NOENT | Errno::LOOP | Errno::NXIO | Errno::NODEV) => {
                 return Ok(None);
             }
             Err(errno) => return Err(failed(errno)),
@@ -154,9 +155,13 @@ impl Folder {
         if !is_plain(&stat) {
             return Ok(None);
         }
-        let mut bytes = Vec::new();
+        let size = usize::try_from(stat.st_size).unwrap_or(0);
+        let mut bytes = Vec::with_capacity(size.min(limit));
         let mut file = File::from(fd).take(limit as u64);
-        file.read_to_end(&mut bytes)?;
+        file.read_to_end(&mut bytes).map_err(|problem| {
+            let path = self.path.join(name);
+            io::Error::new(problem.kind(), format!("`{}`: {problem}", path.display()))
+        })?;
         Ok(Some(Content {
             bytes,
             stamp: Stamp::of(&stat),
@@ -164,7 +169,7 @@ impl Folder {
     }
 
     /// Puts a file there, whole, in place of one that may be there.
-    pub(super) fn write(&self, name: &str, content: &[u8]) -> io::Result<()> {
+    pub(crate) fn write(&self, name: &str, content: &[u8]) -> io::Result<()> {
         let failed = named(&self.path.join(name));
         let mut random = [0; 8];
         getrandom::fill(&mut random).map_err(io::Error::other)?;
@@ -182,7 +187,7 @@ impl Folder {
     }
 
     /// Adds to the end of a plain file and tells how long it is then; `None` where there is none.
-    pub(super) fn append(&self, name: &str, content: &[u8]) -> io::Result<Option<u64>> {
+    pub(crate) fn append(&self, name: &str, content: &[u8]) -> io::Result<Option<u64>> {
         let flags = OFlags::WRONLY
             | OFlags::APPEND
             | OFlags::NOFOLLOW
@@ -201,14 +206,14 @@ impl Folder {
     }
 
     /// Removes a file; one that is not there is as good as removed.
-    pub(super) fn remove(&self, name: &str) -> io::Result<()> {
+    pub(crate) fn remove(&self, name: &str) -> io::Result<()> {
         match fs::unlinkat(&self.fd, name, AtFlags::empty()) {
             Ok(()) | Err(Errno::NOENT) => Ok(()),
             Err(errno) => Err(named(&self.path.join(name))(errno)),
         }
     }
 
-    pub(super) fn path(&self) -> &Path {
+    pub(crate) fn path(&self) -> &Path {
         &self.path
     }
 }

@@ -15,11 +15,11 @@ const AT_ONCE: usize = 4096;
 const BUFFER: usize = 16 << 10;
 
 /// A folder that is watched.
-pub(super) type Watch = i32;
+pub(crate) type Watch = i32;
 
 /// Something happened.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) enum Happened {
+pub(crate) enum Happened {
     /// To the file of this name.
     File(Watch, String),
     /// The folder itself was moved, removed or unmounted.
@@ -28,7 +28,7 @@ pub(super) enum Happened {
     TooMuch,
 }
 
-pub(super) struct Notifications {
+pub(crate) struct Notifications {
     fd: AsyncFd<OwnedFd>,
 }
 
@@ -37,7 +37,7 @@ impl Notifications {
         deprecated,
         reason = "its successor is unsafe for types that may change their descriptor; this one cannot"
     )]
-    pub(super) fn new() -> io::Result<Self> {
+    pub(crate) fn new() -> io::Result<Self> {
         let fd = inotify::init(CreateFlags::NONBLOCK | CreateFlags::CLOEXEC)?;
         Ok(Self {
             fd: AsyncFd::new(fd)?,
@@ -45,7 +45,7 @@ impl Notifications {
     }
 
     /// Watches a folder for files that are whole, that go, and for its own end.
-    pub(super) fn watch(&self, folder: &Path, files: WatchFlags) -> io::Result<Watch> {
+    pub(crate) fn watch(&self, folder: &Path, files: WatchFlags) -> io::Result<Watch> {
         let flags = WatchFlags::ONLYDIR
             | WatchFlags::DONT_FOLLOW
             | WatchFlags::DELETE_SELF
@@ -64,7 +64,7 @@ impl Notifications {
     }
 
     /// Waits until something happens. Dropping the future loses nothing.
-    pub(super) async fn wait(&self) -> io::Result<Vec<Happened>> {
+    pub(crate) async fn wait(&self) -> io::Result<Vec<Happened>> {
         loop {
             let mut ready = self.fd.readable().await?;
             let (happened, drained) = self.drain()?;

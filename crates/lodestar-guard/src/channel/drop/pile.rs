@@ -3,24 +3,31 @@
 use std::collections::BTreeMap;
 use std::io;
 use std::path::PathBuf;
+use std::time::{Duration, Instant};
 
 use lodestar_core::canonical::CanonicalError;
 use lodestar_core::id::RequestId;
 use lodestar_core::name::SessionId;
 use lodestar_core::statement::{Envelope, Nonce};
-use rustix::fs::inotify::WatchFlags;
 use thiserror::Error;
 
 use super::folder::{Folder, Missing, Stamp};
-use super::notified::{Happened, Notifications};
-use super::{APPROVALS, DropDirectory, LODESTAR, name};
+use super::{APPROVALS, LODESTAR, name};
 use crate::channel::{Announcement, Notice};
 
 /// Largest announcement that is read: the most that a call's arguments may take, escaped.
-const MAX_ANNOUNCED: usize = 64 << 20;
+const MAX_ANNOUNCED: u64 = 64 << 20;
+/// What all that is shown may take together. Real requests are small; a few of the largest fit.
+const ROOM: u64 = 128 << 20;
+/// Most files that are read in one look: about a second's work.
+const MOST_READ: usize = 10_000;
+/// How long the first look goes on where there are more.
+const FIRST_LOOK: Duration = Duration::from_secs(3);
 /// Most sessions that are looked at.
 const MOST_SESSIONS: usize = 10_000;
-const MAX_NOTICES: usize = 512 << 10;
+const MAX_NOTICES: u64 = 512 << 10;
+/// What the notices of all sessions may take together.
+const ROOM_FOR_NOTICES: u64 = 16 << 20;
 
 /// An announcement whose card is what an answer to it signs for.
 #[derive(Debug, Clone, PartialEq)]
@@ -66,7 +73,13 @@ pub enum Unusable {
     /// It is larger than any call.
     #[error("it takes more than {MAX_ANNOUNCED} bytes")]
     TooLarge,
-    /// It cannot be read.
+    /// Too much lies there to look at all of it.
+    #[error("so much lies there that it was not looked at; remove what is not needed")]
+    Later,
+    /// It is there, and the system does not give it out.
+    #[error("it cannot be read at the moment: {0}")]
+    NotNow(String),
+    /// What it says is no request.
     #[error("it is no request: {0}")]
     Unreadable(String),
     /// It lies in another session's folder.
@@ -93,99 +106,217 @@ impl From<CanonicalError> for Unusable {
 }
 
 struct Known {
-    stamp: Stamp,
+    /// The file that was read; none where that has to be tried again.
+    stamp: Option<Stamp>,
     found: Result<Shown, Unusable>,
+}
+
+impl Known {
+    /// What it takes up.
+    fn size(&self) -> u64 {
+        let stamp = self.stamp.filter(|_| self.found.is_ok());
+        stamp.map_or(0, |stamp| stamp.size())
+    }
+}
+
+type Requests = BTreeMap<(RequestId, SessionId), Known>;
+type Notices = BTreeMap<SessionId, (Stamp, Vec<Notice>)>;
+
+/// A file that has to be read.
+struct Unread {
+    key: (RequestId, SessionId),
+    stamp: Stamp,
+    answers: usize,
+    /// How many smaller ones there are in its folder: a folder that somebody filled does not keep
+    /// those of others waiting.
+    rank: usize,
 }
 
 /// Everything that is asked of people in a project.
 pub struct Pile {
     root: PathBuf,
-    known: BTreeMap<(RequestId, SessionId), Known>,
-    notices: BTreeMap<SessionId, (Stamp, Vec<Notice>)>,
+    known: Requests,
+    notices: Notices,
+    troubles: Vec<String>,
+    unread: usize,
 }
 
 impl Pile {
     /// What lies in the drop directory of the project in this folder.
     pub fn below(root: impl Into<PathBuf>) -> io::Result<Self> {
-        let mut pile = Self {
-            root: root.into(),
-            known: BTreeMap::new(),
-            notices: BTreeMap::new(),
-        };
+        let mut pile = Self::unseen(root);
+        let started = Instant::now();
         pile.refresh()?;
+        while pile.unread > 0 && started.elapsed() < FIRST_LOOK {
+            pile.refresh()?;
+        }
         Ok(pile)
     }
 
-    /// Looks again; files that did not change are not read again.
+    /// The same before anybody has looked: nothing is known of it until [`refresh`](Self::refresh).
+    pub fn unseen(root: impl Into<PathBuf>) -> Self {
+        Self {
+            root: root.into(),
+            known: BTreeMap::new(),
+            notices: BTreeMap::new(),
+            troubles: Vec::new(),
+            unread: 0,
+        }
+    }
+
+    /// Looks again; files that did not change are not read again. One that cannot be read keeps nobody
+    /// from the others, and is told.
     pub fn refresh(&mut self) -> io::Result<()> {
+        let approvals = Folder::open(&self.root, &[LODESTAR, APPROVALS], Missing::Refused);
+        let (approvals, sessions) = match approvals {
+            Err(e) if e.kind() == io::ErrorKind::NotFound => {
+                *self = Self::unseen(std::mem::take(&mut self.root));
+                return Ok(());
+            }
+            approvals => {
+                let approvals = approvals?;
+                let sessions = sessions(&approvals)?;
+                (approvals, sessions)
+            }
+        };
         let mut before = std::mem::take(&mut self.known);
         let mut notices_before = std::mem::take(&mut self.notices);
-        let approvals = Folder::open(&self.root, &[LODESTAR, APPROVALS], Missing::Refused);
-        let approvals = match approvals {
-            Err(e) if e.kind() == io::ErrorKind::NotFound => return Ok(()),
-            approvals => approvals?,
-        };
-        for session in sessions(&approvals)? {
-            // A link, a file, or a folder that went meanwhile.
-            let Ok(folder) = approvals.enter(session.as_str(), Missing::Refused) else {
-                continue;
+        self.troubles.clear();
+        let mut unread = Vec::new();
+        let mut room_for_notices = ROOM_FOR_NOTICES;
+        for session in &sessions {
+            let folder = match approvals.enter(session.as_str(), Missing::Refused) {
+                Ok(folder) => folder,
+                // A link, a file, or a folder that went meanwhile.
+                Err(e) if is_no_folder(&e) => continue,
+                Err(problem) => {
+                    self.troubles.push(problem.to_string());
+                    continue;
+                }
             };
-            self.look(&session, &folder, &mut before)?;
-            self.look_at_notices(&session, &folder, &mut notices_before)?;
+            let looked = self
+                .look(session, &folder, &mut before)
+                .map(|found| unread.extend(found));
+            let notices =
+                self.look_at_notices(session, &folder, &mut notices_before, &mut room_for_notices);
+            let problems = [looked, notices].into_iter().filter_map(Result::err);
+            self.troubles
+                .extend(problems.map(|problem| problem.to_string()));
         }
+        self.read_all(&approvals, unread);
         Ok(())
     }
 
+    /// Takes over what did not change; gives what has to be read.
     fn look(
         &mut self,
         session: &SessionId,
         folder: &Folder,
-        before: &mut BTreeMap<(RequestId, SessionId), Known>,
-    ) -> io::Result<()> {
+        before: &mut Requests,
+    ) -> io::Result<Vec<Unread>> {
         let names = folder.names()?;
         let mut answers: BTreeMap<RequestId, usize> = BTreeMap::new();
         for request in names.iter().filter_map(|n| name::answered(n)) {
             *answers.entry(request).or_default() += 1;
         }
+        let mut unread = Vec::new();
         for request in names.iter().filter_map(|n| name::announced(n)) {
             let key = (request, session.clone());
-            let file = name::request(request);
-            let Some(stamp) = folder.stamp(&file)? else {
-                continue;
+            let answers = answers.get(&request).copied().unwrap_or(0);
+            let stamp = match folder.stamp(&name::request(request)) {
+                Ok(Some(stamp)) => stamp,
+                Ok(None) => continue,
+                Err(problem) => {
+                    self.known.insert(key, Known::not_now(&problem));
+                    continue;
+                }
             };
-            let mut known = match before.remove(&key).filter(|known| known.stamp == stamp) {
-                Some(known) => known,
-                None => match read(folder, session, request)? {
-                    Some(known) => known,
-                    None => continue,
-                },
-            };
-            if let Ok(shown) = &mut known.found {
-                shown.answers = answers.get(&request).copied().unwrap_or(0);
+            match before
+                .remove(&key)
+                .filter(|known| known.stamp == Some(stamp))
+            {
+                Some(known) => {
+                    self.known.insert(key, known.with_answers(answers));
+                }
+                None => unread.push(Unread {
+                    key,
+                    stamp,
+                    answers,
+                    rank: 0,
+                }),
             }
-            self.known.insert(key, known);
         }
-        Ok(())
+        unread.sort_by_key(|file| (file.stamp.size(), file.key.0));
+        for (rank, file) in unread.iter_mut().enumerate() {
+            file.rank = rank;
+        }
+        Ok(unread)
+    }
+
+    /// Reads small ones first, and no more at once than there is time and room for.
+    fn read_all(&mut self, approvals: &Folder, mut unread: Vec<Unread>) {
+        let held: u64 = self.known.values().map(Known::size).sum();
+        let mut room = ROOM.saturating_sub(held);
+        unread.sort_by_key(|file| (file.rank, file.stamp.size()));
+        self.unread = unread.len().saturating_sub(MOST_READ);
+        for (n, file) in unread.into_iter().enumerate() {
+            let size = file.stamp.size();
+            let known = if size > MAX_ANNOUNCED {
+                Known::unusable(file.stamp, Unusable::TooLarge)
+            } else if n >= MOST_READ || size > room {
+                Known::later()
+            } else {
+                room -= size;
+                match read(approvals, &file.key) {
+                    Ok(Some(known)) => known.with_answers(file.answers),
+                    Ok(None) => continue,
+                    Err(problem) => Known::not_now(&problem),
+                }
+            };
+            self.known.insert(file.key, known);
+        }
     }
 
     fn look_at_notices(
         &mut self,
         session: &SessionId,
         folder: &Folder,
-        before: &mut BTreeMap<SessionId, (Stamp, Vec<Notice>)>,
+        before: &mut Notices,
+        room: &mut u64,
     ) -> io::Result<()> {
         let Some(stamp) = folder.stamp(name::NOTICES)? else {
             return Ok(());
         };
+        let Some(left) = room.checked_sub(stamp.size()) else {
+            return Ok(());
+        };
+        if stamp.size() > MAX_NOTICES {
+            return Err(io::Error::other(format!(
+                "the notices of session `{session}` take {} bytes, more than any session writes",
+                stamp.size()
+            )));
+        }
+        *room = left;
         let known = match before.remove(session).filter(|(at, _)| *at == stamp) {
             Some(known) => known,
-            None => match folder.read(name::NOTICES, MAX_NOTICES)? {
+            None => match folder.read(name::NOTICES, MAX_NOTICES as usize)? {
                 Some(content) => (content.stamp, notices(&content.bytes, session)),
                 None => return Ok(()),
             },
         };
         self.notices.insert(session.clone(), known);
         Ok(())
+    }
+
+    /// What went wrong with folders when they were looked at, in words.
+    pub fn troubles(&self) -> &[String] {
+        &self.troubles
+    }
+
+    /// Whether looking again could find more, though nothing changed.
+    pub fn is_behind(&self) -> bool {
+        let is_open = |known: &Known| known.stamp.is_none();
+        self.unread > 0 || !self.troubles.is_empty() || self.known.values().any(is_open)
     }
 
     /// What can be answered, oldest first.
@@ -216,7 +347,42 @@ impl Pile {
     }
 }
 
-fn sessions(approvals: &Folder) -> io::Result<Vec<SessionId>> {
+impl Known {
+    fn unusable(stamp: Stamp, why: Unusable) -> Self {
+        Self {
+            stamp: Some(stamp),
+            found: Err(why),
+        }
+    }
+
+    fn later() -> Self {
+        Self {
+            stamp: None,
+            found: Err(Unusable::Later),
+        }
+    }
+
+    fn not_now(problem: &io::Error) -> Self {
+        Self {
+            stamp: None,
+            found: Err(Unusable::NotNow(problem.to_string())),
+        }
+    }
+
+    fn with_answers(mut self, answers: usize) -> Self {
+        if let Ok(shown) = &mut self.found {
+            shown.answers = answers;
+        }
+        self
+    }
+}
+
+fn is_no_folder(error: &io::Error) -> bool {
+    use io::ErrorKind::{NotADirectory, NotFound};
+    matches!(error.kind(), NotADirectory | NotFound)
+}
+
+pub(super) fn sessions(approvals: &Folder) -> io::Result<Vec<SessionId>> {
     let names = approvals.names()?.into_iter();
     let sessions = names.filter_map(|name| SessionId::new(&name).ok());
     let mut sessions: Vec<SessionId> = sessions.take(MOST_SESSIONS).collect();
@@ -224,18 +390,18 @@ fn sessions(approvals: &Folder) -> io::Result<Vec<SessionId>> {
     Ok(sessions)
 }
 
-fn read(folder: &Folder, session: &SessionId, request: RequestId) -> io::Result<Option<Known>> {
-    let Some(content) = folder.read(&name::request(request), MAX_ANNOUNCED + 1)? else {
-        return Ok(None);
-    };
-    Ok(Some(Known {
-        stamp: content.stamp,
-        found: understand(&content.bytes, session, request),
+fn read(approvals: &Folder, key: &(RequestId, SessionId)) -> io::Result<Option<Known>> {
+    let (request, session) = key;
+    let folder = approvals.enter(session.as_str(), Missing::Refused)?;
+    let content = folder.read(&name::request(*request), MAX_ANNOUNCED as usize + 1)?;
+    Ok(content.map(|content| Known {
+        stamp: Some(content.stamp),
+        found: understand(&content.bytes, session, *request),
     }))
 }
 
 fn understand(bytes: &[u8], session: &SessionId, request: RequestId) -> Result<Shown, Unusable> {
-    if bytes.len() > MAX_ANNOUNCED {
+    if bytes.len() as u64 > MAX_ANNOUNCED {
         return Err(Unusable::TooLarge);
     }
     let announcement: Announcement =
@@ -255,57 +421,4 @@ fn notices(bytes: &[u8], session: &SessionId) -> Vec<Notice> {
     notices
         .filter(|notice| notice.session == *session)
         .collect()
-}
-
-/// Hears from the system when a request or a notice comes, changes or goes.
-pub struct Watching {
-    root: PathBuf,
-    notifications: Notifications,
-}
-
-impl Watching {
-    /// Starts to listen. Refresh the [`Pile`] afterwards: what comes from here on is told.
-    pub fn below(root: impl Into<PathBuf>) -> io::Result<Self> {
-        let watching = Self {
-            root: root.into(),
-            notifications: Notifications::new()?,
-        };
-        watching.watch_all()?;
-        Ok(watching)
-    }
-
-    /// Waits until something changed. Dropping the future loses nothing that a refresh would not see.
-    pub async fn changed(&mut self) -> io::Result<()> {
-        let happened = self.notifications.wait().await?;
-        let over = |h: &Happened| matches!(h, Happened::Folder(_) | Happened::TooMuch);
-        if happened.iter().any(over) {
-            self.notifications = Notifications::new()?;
-        }
-        self.watch_all()
-    }
-
-    /// Watches what is not watched yet; for the rest the system does nothing.
-    fn watch_all(&self) -> io::Result<()> {
-        let comes = WatchFlags::CREATE | WatchFlags::MOVED_TO;
-        let goes = WatchFlags::DELETE | WatchFlags::MOVED_FROM;
-        let changes = WatchFlags::MOVED_TO | WatchFlags::CLOSE_WRITE | goes;
-        self.notifications.watch(&self.root.join(LODESTAR), comes)?;
-        let path = DropDirectory::path_below(&self.root);
-        match self.notifications.watch(&path, comes | goes) {
-            Err(e) if e.kind() == io::ErrorKind::NotFound => return Ok(()),
-            watched => watched?,
-        };
-        let approvals = Folder::open(&self.root, &[LODESTAR, APPROVALS], Missing::Refused)?;
-        for session in sessions(&approvals)? {
-            match self
-                .notifications
-                .watch(&path.join(session.as_str()), changes)
-            {
-                Err(e) if e.kind() == io::ErrorKind::StorageFull => return Err(e),
-                // A file, a link, or gone by now.
-                _ => {}
-            }
-        }
-        Ok(())
-    }
 }

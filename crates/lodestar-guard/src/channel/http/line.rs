@@ -49,7 +49,7 @@ impl Line {
             }
             Letter::Withdraw(id, closing) => {
                 let tail = one("requests", id.to_string());
-                (Method::Delete, tail, Some(word(*closing)), None)
+                (Method::Delete, tail, word(*closing), None)
             }
             Letter::Notice(text) => (Method::Post, vec!["notices".into()], None, json(text)),
             Letter::Consume(id) => {
@@ -60,7 +60,10 @@ impl Line {
         let place = [VERSION, self.project.as_str(), session.as_str()];
         let tail = tail.iter().map(String::as_str);
         let path: Vec<&str> = place.into_iter().chain(tail).collect();
-        let query: Vec<(&str, &str)> = closing.map(|word| ("closing", word)).into_iter().collect();
+        let query: Vec<(&str, &str)> = closing
+            .iter()
+            .map(|word| ("closing", word.as_str()))
+            .collect();
         let asked = Asked {
             method,
             path: &path,
@@ -129,12 +132,8 @@ fn unexpected(said: &Said) -> String {
     }
 }
 
-fn word(closing: Closing) -> &'static str {
-    match closing {
-        Closing::Spent => "spent",
-        Closing::Denied => "denied",
-        Closing::Expired => "expired",
-        Closing::WorldMoved => "world_moved",
-        Closing::Abandoned => "abandoned",
-    }
+/// As it stands in the log.
+fn word(closing: Closing) -> Option<String> {
+    let word = serde_json::to_value(closing).ok()?;
+    word.as_str().map(str::to_owned)
 }

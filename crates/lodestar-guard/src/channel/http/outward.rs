@@ -4,7 +4,6 @@
 
 use lodestar_core::contract::{BlastRadius, Contract, Reversibility};
 use lodestar_core::digest::Digest;
-use lodestar_core::fingerprint::Fingerprint;
 use lodestar_core::id::RequestId;
 use lodestar_core::ladder::Rung;
 use lodestar_core::name::{ActorId, ProjectId, ServerIdentity, SessionId, ToolName};
@@ -30,7 +29,7 @@ pub enum Told {
 }
 
 /// A request without anything of what it is about: no argument, path, measurement, or where a value
-/// came from.
+/// came from, and no digest of them either, since what few words are digested can be guessed.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Withheld {
     /// The project whose session waits.
@@ -53,10 +52,6 @@ pub struct Withheld {
     pub data_sensitivity: DataSensitivity,
     /// How sensitive the card is, which is more than may leave.
     pub sensitivity: Sensitivity,
-    /// The act, by digest.
-    pub fingerprint: Fingerprint,
-    /// The card, by digest.
-    pub card_digest: Digest,
     /// The policy in force, by digest.
     pub policy: Digest,
     /// What the answer needs.
@@ -118,8 +113,6 @@ impl Limit {
             reversibility: contract.reversibility,
             data_sensitivity: contract.data_sensitivity,
             sensitivity,
-            fingerprint: action.fingerprint,
-            card_digest: request.card_digest,
             policy: request.policy,
             requirement: request.requirement.clone(),
             created_at: request.created_at,

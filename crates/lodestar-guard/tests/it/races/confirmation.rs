@@ -79,7 +79,7 @@ async fn racer() {
 /// The confirmation lies there twice, so that both sessions find it whoever is first.
 fn confirm(folder: &Path, request: &ApprovalRequest) {
     let evidence = word(request, 1, YES).details().to_json();
-    let place = folder.join("project/.lodestar/approvals/confirmations");
+    let place = folder.join("project/.lodestar/confirmations");
     std::fs::create_dir_all(&place).unwrap();
     for _ in 0..2 {
         let id = ConfirmationId::from_bytes(random());

@@ -2,12 +2,14 @@
 
 use crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
 use lodestar_core::id::RequestId;
+use lodestar_core::name::SessionId;
 use lodestar_core::statement::ApprovalDecision;
-use lodestar_guard::channel::drop::{Pile, Shown};
+use lodestar_guard::channel::drop::Shown;
 use zeroize::Zeroizing;
 
-use super::super::text::{Line, Tone};
 use super::super::{answer, card, list};
+use super::looking::Look;
+use crate::text::{Line, Tone, wrapped};
 use crate::{inert, words};
 
 /// Longest reason that can be typed.
@@ -54,9 +56,11 @@ enum Mode {
 #[derive(Default)]
 pub(super) struct View {
     requests: Vec<Shown>,
-    unusable: Vec<String>,
+    /// What lies there and is not shown, or cannot be looked at.
+    problem: Option<String>,
     notice: Option<String>,
-    selected: Option<RequestId>,
+    /// Anybody can give a request of theirs the id of another one, but not its session's folder.
+    selected: Option<(RequestId, SessionId)>,
     /// The request that is being answered, as it was shown; later changes do not slip under the hand.
     answering: Option<Shown>,
     scroll: usize,
@@ -66,15 +70,20 @@ pub(super) struct View {
 
 impl View {
     /// Takes over what lies there now; the selection stays with its request.
-    pub(super) fn refresh(&mut self, pile: &Pile) {
+    pub(super) fn refresh(&mut self, look: Look) {
         let before = self.position();
-        self.requests = pile.requests().cloned().collect();
-        let unusable = pile.unusable();
-        self.unusable = unusable
-            .map(|(id, _, why)| format!("{} is not shown: {why}", words::short_id(&id)))
-            .collect();
-        self.notice = pile
-            .notices()
+        self.requests = look.requests;
+        let not_shown = look.unusable.first().map(|(id, session, why)| {
+            let more = match look.unusable.len() - 1 {
+                0 => String::new(),
+                more => format!(" (and {more} more)"),
+            };
+            let id = words::short_id(id);
+            format!("{id} of {session} is not shown{more}: {why}")
+        });
+        self.problem = look.problem.or(not_shown);
+        self.notice = look
+            .notices
             .last()
             .map(|notice| format!("ran {}  {}", words::seconds(notice.at), notice.what));
         if self.position().is_none() {
@@ -86,17 +95,14 @@ impl View {
     }
 
     fn position(&self) -> Option<usize> {
-        let selected = self.selected?;
+        let selected = self.selected.as_ref()?;
         self.requests
             .iter()
-            .position(|shown| shown.announcement().request.id == selected)
+            .position(|shown| key(shown) == *selected)
     }
 
     fn select(&mut self, at: usize) {
-        self.selected = self
-            .requests
-            .get(at)
-            .map(|shown| shown.announcement().request.id);
+        self.selected = self.requests.get(at).map(key);
         self.scroll = 0;
         if matches!(self.mode, Mode::Arguments) {
             self.mode = Mode::Browse;
@@ -282,7 +288,8 @@ impl View {
     /// The whole screen, row by row.
     pub(super) fn rows(&mut self, columns: usize, rows: usize) -> Vec<Line> {
         let queue = self.queue(columns, (rows / 4).clamp(1, 6));
-        let body = rows.saturating_sub(queue.len() + 4).max(1);
+        let prompt = self.prompt(columns, (rows / 3).max(1));
+        let body = rows.saturating_sub(queue.len() + 3 + prompt.len()).max(1);
         let (card, more) = self.body(columns, body);
         let waiting = words::count(self.requests.len() as u64, "request");
         let mut lines = vec![
@@ -300,7 +307,7 @@ impl View {
         lines.push(Line::of(Tone::Dim, rule));
         lines.extend(card);
         lines.push(self.foot(columns));
-        lines.push(self.prompt(columns));
+        lines.extend(prompt);
         lines.truncate(rows);
         lines
     }
@@ -339,14 +346,29 @@ impl View {
 
     /// What ran lately, or what lies there and is not shown.
     fn foot(&self, columns: usize) -> Line {
-        match (self.unusable.first(), &self.notice) {
+        match (&self.problem, &self.notice) {
             (Some(problem), _) => Line::of(Tone::Bad, inert::line(problem, columns)),
             (None, Some(notice)) => Line::of(Tone::Dim, inert::line(notice, columns)),
             (None, None) => Line::default(),
         }
     }
 
-    fn prompt(&self, columns: usize) -> Line {
+    /// What is asked or was said; what was said gets as many rows as it needs, up to `most`.
+    fn prompt(&self, columns: usize, most: usize) -> Vec<Line> {
+        match &self.said {
+            Some((tone, said)) => {
+                let text = inert::line(said, columns * most);
+                let rows = wrapped(&text, columns);
+                rows.into_iter()
+                    .take(most)
+                    .map(|row| Line::of(*tone, row))
+                    .collect()
+            }
+            None => vec![self.question(columns)],
+        }
+    }
+
+    fn question(&self, columns: usize) -> Line {
         let asked = |question: &str, typed: &str| {
             let room = columns.saturating_sub(question.chars().count() + 1);
             let skipped = typed.chars().count().saturating_sub(room);
@@ -355,9 +377,6 @@ impl View {
                 .and(Tone::Plain, inert::whole(&end))
                 .and(Tone::Dim, "_")
         };
-        if let Some((tone, said)) = &self.said {
-            return Line::of(*tone, inert::line(said, columns));
-        }
         match &self.mode {
             Mode::Browse if columns < 60 => Line::of(Tone::Dim, "g grant d deny a args q quit"),
             Mode::Browse => Line::of(
@@ -376,6 +395,11 @@ impl View {
             Mode::Passphrase { name, .. } => asked(&format!("passphrase of {name}: "), ""),
         }
     }
+}
+
+fn key(shown: &Shown) -> (RequestId, SessionId) {
+    let request = &shown.announcement().request;
+    (request.id, request.session.clone())
 }
 
 /// Takes a key into a text; whether it was Enter.
