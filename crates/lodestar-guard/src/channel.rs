@@ -110,6 +110,14 @@ pub trait Channel: Send + Sync {
     /// Tells them that a request is over.
     fn withdraw<'a>(&'a self, request: RequestId, closing: Closing) -> Doing<'a, ()>;
 
+    /// Tells them that a request of another session, one that is over for good, is over too.
+    fn clear_away<'a>(
+        &'a self,
+        session: &'a SessionId,
+        request: RequestId,
+        closing: Closing,
+    ) -> Doing<'a, ()>;
+
     /// Tells them of something that ran.
     fn notify<'a>(&'a self, notice: &'a Notice) -> Doing<'a, ()>;
 

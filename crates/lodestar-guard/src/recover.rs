@@ -10,6 +10,7 @@ use std::collections::BTreeSet;
 use std::io::{Read as _, Seek as _, SeekFrom};
 
 use lodestar_core::event::EventType;
+use lodestar_core::id::RequestId;
 use lodestar_core::name::{ActorId, SessionId};
 use lodestar_core::time::Timestamp;
 use lodestar_kernel::opening::Opening;
@@ -46,11 +47,34 @@ pub struct Abandoned {
     pub requests: usize,
 }
 
+/// A request that ended with its session, and of which people may still believe that it waits.
+#[derive(Debug)]
+pub(crate) struct Ended {
+    pub(crate) session: SessionId,
+    pub(crate) request: RequestId,
+    pub(crate) closing: Closing,
+}
+
 /// What became of the sessions that are over.
 #[derive(Default)]
 pub(crate) struct Recovered {
     pub(crate) again: Option<TakenUp>,
     pub(crate) abandoned: Vec<Abandoned>,
+    pub(crate) ended: Vec<Ended>,
+}
+
+impl Recovered {
+    fn note(&mut self, session: &SessionId, ended: Vec<Ended>) {
+        let given_up = |ended: &&Ended| ended.closing == Closing::Abandoned;
+        let requests = ended.iter().filter(given_up).count();
+        if requests > 0 {
+            self.abandoned.push(Abandoned {
+                session: session.clone(),
+                requests,
+            });
+        }
+        self.ended.extend(ended);
+    }
 }
 
 /// Ends every session of the project that is neither closed nor running, and takes up the latest that
@@ -96,8 +120,9 @@ pub(crate) fn interrupted(
         let fits = wanted.is_none_or(|wanted| wanted == session) && is_same(&past, opening);
         if recovered.again.is_none() && past.waits(now) && fits {
             recovered.again = Some(TakenUp { writer, past });
-        } else if let Some(abandoned) = end(&writer, &past, now).map_err(named)? {
-            recovered.abandoned.push(abandoned);
+        } else {
+            let ended = end(&writer, &past, now).map_err(named)?;
+            recovered.note(session, ended);
         }
     }
     Ok(recovered)
@@ -144,34 +169,29 @@ fn end_calls(writer: &LogWriter, past: &Past) -> Result<(), GuardError> {
 }
 
 /// Closes a session for good, and what is open in it.
-fn end(writer: &LogWriter, past: &Past, now: Timestamp) -> Result<Option<Abandoned>, GuardError> {
-    let mut abandoned = 0;
+fn end(writer: &LogWriter, past: &Past, now: Timestamp) -> Result<Vec<Ended>, GuardError> {
+    let mut ended = Vec::new();
     for hearing in past.requests.live() {
         let request = hearing.request();
-        let is_over = now >= request.expires_at;
-        let closing = if is_over {
-            Closing::Expired
-        } else {
-            Closing::Abandoned
+        let closing = match now >= request.expires_at {
+            true => Closing::Expired,
+            false => Closing::Abandoned,
         };
-        abandoned += usize::from(!is_over);
-        let parents: Vec<u64> = past
-            .recorded
-            .get(&request.id)
-            .copied()
-            .into_iter()
-            .collect();
+        let recorded = past.recorded.get(&request.id);
+        let parents: Vec<u64> = recorded.copied().into_iter().collect();
         let closed = Closed {
             request: request.id,
             closing,
         };
         writer.append(EventType::APPROVAL_EXPIRED, &actor(), &parents, &closed)?;
+        ended.push(Ended {
+            session: request.session.clone(),
+            request: request.id,
+            closing,
+        });
     }
     writer.close(&actor(), &json!({"reason": "interrupted"}))?;
-    Ok((abandoned > 0).then(|| Abandoned {
-        session: writer.dir().session().clone(),
-        requests: abandoned,
-    }))
+    Ok(ended)
 }
 
 fn actor() -> ActorId {

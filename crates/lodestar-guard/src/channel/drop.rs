@@ -279,6 +279,23 @@ impl Channel for DropDirectory {
         })
     }
 
+    fn clear_away<'a>(
+        &'a self,
+        session: &'a SessionId,
+        request: RequestId,
+        _: Closing,
+    ) -> Doing<'a, ()> {
+        Box::pin(async move {
+            let below = [LODESTAR, APPROVALS, session.as_str()];
+            let removed = Folder::open(&self.root, &below, Missing::Refused)
+                .and_then(|folder| folder.remove(&name::request(request)));
+            match removed {
+                Err(problem) if problem.kind() == io::ErrorKind::NotFound => Ok(()),
+                removed => removed.map_err(unusable),
+            }
+        })
+    }
+
     fn notify<'a>(&'a self, notice: &'a Notice) -> Doing<'a, ()> {
         Box::pin(async move {
             let session = self.serve(&notice.session)?;

@@ -302,6 +302,19 @@ impl Channel for HttpChannel {
         })
     }
 
+    fn clear_away<'a>(
+        &'a self,
+        session: &'a SessionId,
+        request: RequestId,
+        closing: Closing,
+    ) -> Doing<'a, ()> {
+        Box::pin(async move {
+            let letter = Letter::Withdraw(request, closing);
+            let sent = self.shared.line.send(session, &letter).await;
+            sent.map_err(|(NotDone::Yet(problem) | NotDone::Ever(problem))| unusable(problem))
+        })
+    }
+
     fn notify<'a>(&'a self, notice: &'a Notice) -> Doing<'a, ()> {
         Box::pin(async move {
             self.serve(&notice.session)?;

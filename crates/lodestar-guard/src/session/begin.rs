@@ -17,7 +17,7 @@ use super::OpenError;
 use crate::config::{Backend, Config, SessionName};
 use crate::in_force::read;
 use crate::keys::Keys;
-use crate::recover::{self, Abandoned, Past, Recovered, TakenUp};
+use crate::recover::{self, Abandoned, Ended, Past, Recovered, TakenUp};
 use crate::surroundings::SystemSurroundings;
 
 pub(super) fn policy_record(gate: &Gate) -> PolicyRecord {
@@ -45,6 +45,8 @@ pub(super) struct Begun {
     /// Of one that goes on.
     pub(super) past: Option<Past>,
     pub(super) abandoned: Vec<Abandoned>,
+    /// Requests of sessions that do not go on.
+    pub(super) ended: Vec<Ended>,
     pub(super) store: Box<dyn Store>,
     pub(super) surroundings: SystemSurroundings,
 }
@@ -63,7 +65,11 @@ impl Begun {
             SessionName::Auto => None,
         };
         let now = Clock::system().now();
-        let Recovered { again, abandoned } = recover::interrupted(log, keys, opening, wanted, now)?;
+        let Recovered {
+            again,
+            abandoned,
+            ended,
+        } = recover::interrupted(log, keys, opening, wanted, now)?;
         let mut store = open_store(config)?;
         catch_up(store.as_mut(), &keys.keyring(), log, &keys.trust())?;
         let (writer, past) = match again {
@@ -81,6 +87,7 @@ impl Begun {
             log: writer,
             past,
             abandoned,
+            ended,
             store,
             surroundings,
         })

@@ -35,6 +35,7 @@ use crate::config::{BadScope, Ceiling, Config};
 use crate::error::GuardError;
 use crate::keys::Keys;
 use crate::recorder::SessionRecorder;
+use crate::recover::Ended;
 use crate::tools;
 
 /// What a session is opened with.
@@ -200,8 +201,9 @@ impl Setup {
     /// what they had called and nobody saw the end of is recorded as unknown.
     pub async fn open(self) -> Result<Session, OpenError> {
         let opening = tokio::task::spawn_blocking(move || self.open_now());
-        let session = opening.await.map_err(|_| GuardError::Panicked)??;
+        let (session, ended) = opening.await.map_err(|_| GuardError::Panicked)??;
         session.listen();
+        session.clear_away(&ended).await;
         session.announce_open().await;
         Ok(session)
     }
@@ -221,7 +223,7 @@ impl Setup {
         Ok((registry, gate))
     }
 
-    fn open_now(self) -> Result<Session, OpenError> {
+    fn open_now(self) -> Result<(Session, Vec<Ended>), OpenError> {
         let (registry, gate) = self.gate()?;
         let holds = self.someone_to_ask(&registry, &gate)?;
         let Self {
@@ -263,6 +265,7 @@ impl Setup {
             log: writer,
             past,
             abandoned,
+            ended,
             store,
             surroundings,
         } = Begun::begin(&config, &keys, &log, &opening)?;
@@ -327,7 +330,7 @@ impl Setup {
         } else if let Some(task) = task {
             session.state_task(&task)?;
         }
-        Ok(session)
+        Ok((session, ended))
     }
 
     /// Something can be held as soon as a tool stands at L4, a policy says `ask`, or a monitor is on.

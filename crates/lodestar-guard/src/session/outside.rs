@@ -15,6 +15,7 @@ use tokio::time::Instant;
 use super::{Inner, Session};
 use crate::channel::{Announcement, Channel, ChannelError, Delivered, Notice};
 use crate::error::GuardError;
+use crate::recover::Ended;
 
 /// How long a session that is closed waits for channels that are being told something.
 const PATIENCE: Duration = Duration::from_secs(10);
@@ -72,6 +73,16 @@ impl Session {
     pub(super) async fn withdraw(&self, request: RequestId, closing: Closing) {
         for channel in self.inner.holds.channels() {
             self.note(channel.withdraw(request, closing).await);
+        }
+    }
+
+    /// Tells people of requests that ended with their sessions.
+    pub(super) async fn clear_away(&self, ended: &[Ended]) {
+        for one in ended {
+            for channel in self.inner.holds.channels() {
+                let told = channel.clear_away(&one.session, one.request, one.closing);
+                self.note(told.await);
+            }
         }
     }
 

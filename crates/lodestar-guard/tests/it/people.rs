@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use lodestar_core::id::RequestId;
 use lodestar_core::key::SecretKey;
-use lodestar_core::name::ActorId;
+use lodestar_core::name::{ActorId, SessionId};
 use lodestar_core::statement::{ApprovalDecision, Nonce};
 use lodestar_guard::channel::{Announcement, Channel, Closing, Delivered, Doing, Notice};
 use lodestar_guard::{Holds, Session};
@@ -24,6 +24,7 @@ use crate::governed::{CountingTool, GRADES, Project};
 pub(crate) struct Pigeon {
     pub(crate) announced: Mutex<Vec<Announcement>>,
     pub(crate) withdrawn: Mutex<Vec<(RequestId, Closing)>>,
+    pub(crate) cleared: Mutex<Vec<(SessionId, RequestId, Closing)>>,
     pub(crate) notices: Mutex<Vec<Notice>>,
     sent: Mutex<VecDeque<Delivered>>,
     pub(crate) recorded: Mutex<Vec<Delivered>>,
@@ -82,6 +83,17 @@ impl Channel for Pigeon {
 
     fn withdraw<'a>(&'a self, request: RequestId, closing: Closing) -> Doing<'a, ()> {
         self.withdrawn.lock().unwrap().push((request, closing));
+        Box::pin(async { Ok(()) })
+    }
+
+    fn clear_away<'a>(
+        &'a self,
+        session: &'a SessionId,
+        request: RequestId,
+        closing: Closing,
+    ) -> Doing<'a, ()> {
+        let cleared = (session.clone(), request, closing);
+        self.cleared.lock().unwrap().push(cleared);
         Box::pin(async { Ok(()) })
     }
 

@@ -6,7 +6,9 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 use lodestar_core::id::RequestId;
+use lodestar_core::name::SessionId;
 use lodestar_core::statement::ApprovalDecision;
+use lodestar_guard::channel::drop::DropDirectory;
 use lodestar_guard::channel::{Announcement, Channel, Closing, Delivered, Doing, Notice};
 use lodestar_guard::{CallOptions, Holds};
 use lodestar_kernel::record::Rejection;
@@ -150,6 +152,8 @@ async fn under_another_configuration_the_requests_are_closed_and_it_is_said() {
         panic!("{:?}", other.abandoned())
     };
     assert_eq!((&abandoned.session, abandoned.requests), (&id, 1));
+    let cleared = pigeon.cleared.lock().unwrap().clone();
+    assert_eq!(cleared, [(id.clone(), request, Closing::Abandoned)]);
     pigeon.heard(1).await;
     assert_ne!(times_out(&other, send()).await, request);
     assert_eq!(tool.ran(), 0);
@@ -306,6 +310,15 @@ impl Channel for Doubting {
         self.pigeon.withdraw(request, closing)
     }
 
+    fn clear_away<'a>(
+        &'a self,
+        session: &'a SessionId,
+        request: RequestId,
+        closing: Closing,
+    ) -> Doing<'a, ()> {
+        self.pigeon.clear_away(session, request, closing)
+    }
+
     fn notify<'a>(&'a self, notice: &'a Notice) -> Doing<'a, ()> {
         self.pigeon.notify(notice)
     }
@@ -361,6 +374,15 @@ impl Channel for Slow {
 
     fn withdraw<'a>(&'a self, request: RequestId, closing: Closing) -> Doing<'a, ()> {
         self.pigeon.withdraw(request, closing)
+    }
+
+    fn clear_away<'a>(
+        &'a self,
+        session: &'a SessionId,
+        request: RequestId,
+        closing: Closing,
+    ) -> Doing<'a, ()> {
+        self.pigeon.clear_away(session, request, closing)
     }
 
     fn notify<'a>(&'a self, notice: &'a Notice) -> Doing<'a, ()> {
@@ -468,4 +490,27 @@ async fn a_grant_that_one_call_took_and_gave_back_opens_the_call_that_waited_bes
     assert_eq!((tool.ran(), pigeon.requests().len()), (1, 1));
     session.close("done").await.unwrap();
     project.assert_sound(session.id());
+}
+
+#[tokio::test]
+async fn a_request_that_cannot_be_answered_any_more_does_not_lie_in_the_drop_directory() {
+    let project = Project::new();
+    let tool = CountingTool::new("box.send");
+    let open = async |more: &str| {
+        let others = ["box.read", "box.write"].map(CountingTool::new);
+        let setup = project.setup(&config(30, more), &others).tool(tool.clone());
+        let told: Arc<dyn Channel> = Arc::new(DropDirectory::below(&project.root));
+        setup.holds(Holds::Tell(vec![told])).open().await.unwrap()
+    };
+    let session = open("").await;
+    let request = times_out(&session, send()).await;
+    let folder = DropDirectory::path_below(&project.root).join(session.id().as_str());
+    let file = folder.join(format!("{request}.request.json"));
+    assert!(file.exists());
+    session.close("client went away").await.unwrap();
+    assert!(file.exists(), "it can be answered still");
+    gone(&project, session).await;
+    let other = open("[approvals.default]\nquorum = 2\n").await;
+    assert!(!file.exists());
+    other.close("done").await.unwrap();
 }
