@@ -44,7 +44,8 @@ mod weigh;
 
 pub use keys::{ConfirmationKey, ConfirmationKeys, ConfirmationKeysError};
 pub use record::{
-    Consumed, Operation, Recorded, Refused, Sent, SpentBefore, Uncounted, Under, WouldMatch,
+    Consumed, Operation, Recorded, Refused, RolesOf, Sent, SpentBefore, Uncounted, Under,
+    WouldMatch,
 };
 pub use settle::{Confirmed, Settled, settle};
 pub use weigh::{Distrust, HeldAct, Matching, Trusted, Unmatched, found_by};

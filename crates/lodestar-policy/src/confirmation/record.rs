@@ -200,6 +200,9 @@ impl SpentBefore {
     }
 }
 
+/// The roles of a tool's arguments; none where there is no such tool.
+pub type RolesOf<'a> = Box<dyn Fn(&ToolName) -> Option<&'a BTreeMap<String, ArgumentRole>> + 'a>;
+
 /// What was in force when confirmations were counted.
 pub struct Under<'a> {
     /// Which keys may sign confirmations.
@@ -207,7 +210,7 @@ pub struct Under<'a> {
     /// Whose word counts.
     pub approvers: &'a Approvers,
     /// The roles of a tool's arguments.
-    pub roles: Box<dyn Fn(&ToolName) -> Option<&'a BTreeMap<String, ArgumentRole>> + 'a>,
+    pub roles: RolesOf<'a>,
 }
 
 impl Under<'_> {
