@@ -1,11 +1,12 @@
 //! What operators said of an act before it was asked for. When an action is held, confirmations that were
 //! dropped for it are laid beside it; the log has each as it came, and what became of it.
 
+use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
 
 use lodestar_core::event::EventType;
-use lodestar_core::statement::confirmation::{ConsumeLedger, MemoryLedger};
+use lodestar_core::statement::confirmation::{ConfirmationField, ConsumeLedger, MemoryLedger};
 use lodestar_kernel::step::Step;
 use lodestar_log::{AppendError, Barrier};
 use lodestar_policy::confirmation::{
@@ -24,6 +25,8 @@ use crate::error::GuardError;
 pub(super) struct Beforehand {
     rules: Confirmations,
     folder: DropFolder,
+    /// Looked at, and left there for the sessions that they are for.
+    for_others: Mutex<BTreeSet<PathBuf>>,
     ledger: Mutex<Box<dyn ConsumeLedger>>,
 }
 
@@ -46,6 +49,7 @@ impl Beforehand {
         Ok(Self {
             rules,
             folder: DropFolder::of(config),
+            for_others: Mutex::default(),
             ledger: Mutex::new(ledger),
         })
     }
@@ -56,6 +60,8 @@ impl Beforehand {
 enum Dealt {
     /// It is in the log, and nothing more will come of it.
     With,
+    /// It is in the log, and another session's to spend.
+    ForAnother,
     /// Its time is yet to come, or the ledger could not say.
     NotYet,
 }
@@ -92,7 +98,9 @@ impl Session {
         };
         let fields = request.card.fields().map_err(GuardError::Canonical)?;
         let name = found_by(&fields, roles).map_err(GuardError::Canonical)?;
-        let found = match folder.dropped(name) {
+        let for_others = &self.inner.confirmations.for_others;
+        let mut for_others = for_others.lock().unwrap_or_else(PoisonError::into_inner);
+        let found = match folder.dropped(name, &for_others) {
             Ok(found) => found,
             Err(problem) => {
                 self.note_problem(format!("{}: {problem}", folder.path().display()));
@@ -103,10 +111,12 @@ impl Session {
         for one in found {
             let (dealt, counted) = self.consider_one(request, &one.bytes)?;
             any |= counted;
-            // What is for another session is that one's to put away.
-            let is_own = one.session.is_none_or(|session| session == request.session);
-            if dealt == Dealt::With && is_own {
-                dealt_with.push(one.path);
+            match dealt {
+                Dealt::With => dealt_with.push(one.path),
+                Dealt::ForAnother => {
+                    for_others.insert(one.path);
+                }
+                Dealt::NotYet => {}
             }
         }
         Ok((dealt_with, any))
@@ -143,6 +153,11 @@ impl Session {
                 self.write(EventType::CONFIRMATION_REFUSED, &refused)?;
                 let dealt = match refused.reason {
                     Unmatched::NotYetValid { .. } => Dealt::NotYet,
+                    Unmatched::Mismatch { ref fields }
+                        if fields.contains(&ConfirmationField::Session) =>
+                    {
+                        Dealt::ForAnother
+                    }
                     _ => Dealt::With,
                 };
                 Ok((dealt, false))
