@@ -4,6 +4,7 @@
 //! [`lodestar_policy::confirmation::settle`] makes of it.
 
 use std::cmp::Reverse;
+use std::collections::BTreeSet;
 use std::io;
 use std::path::PathBuf;
 
@@ -118,15 +119,20 @@ impl DropFolder {
         Ok(folder.path().join(name))
     }
 
-    /// What was dropped for an act; what looks like evidence comes first. What is no plain file, or cannot
-    /// be read, is passed over.
-    pub fn dropped(&self, found_by: Fingerprint) -> io::Result<Vec<Dropped>> {
+    /// What was dropped for an act, but for some; what looks like evidence comes first. What is no plain
+    /// file, or cannot be read, is passed over.
+    pub fn dropped(
+        &self,
+        found_by: Fingerprint,
+        but_for: &BTreeSet<PathBuf>,
+    ) -> io::Result<Vec<Dropped>> {
         let Some(folder) = self.there()? else {
             return Ok(Vec::new());
         };
         let beginning = format!("{found_by}.");
         let mut names = folder.names()?;
         names.retain(|name| name.starts_with(&beginning) && name.ends_with(ENDING));
+        names.retain(|name| !but_for.contains(&folder.path().join(name)));
         names.sort();
         let read = |name: &String| {
             let content = folder.read(name, MAX_EVIDENCE_LEN + 1).ok()??;
@@ -259,11 +265,15 @@ mod tests {
         folder.path().join(name)
     }
 
+    fn dropped(folder: &DropFolder, act: Fingerprint) -> io::Result<Vec<Dropped>> {
+        folder.dropped(act, &BTreeSet::new())
+    }
+
     #[test]
     fn only_plain_files_of_this_act_are_found_and_none_is_read_without_end() {
         let (_root, folder) = project();
         let act = fingerprint(b"act");
-        assert_eq!(folder.dropped(act).expect("no folder yet"), []);
+        assert_eq!(dropped(&folder, act).expect("no folder yet"), []);
 
         fs::create_dir_all(folder.path()).expect("created");
         let named = |n: u8| named(&folder, act, n);
@@ -280,7 +290,7 @@ mod tests {
         fs::hard_link(named(1), folder.path().join("elsewhere")).expect("linked");
         fs::write(named(7), b"two").expect("written");
 
-        let found = folder.dropped(act).expect("readable");
+        let found = dropped(&folder, act).expect("readable");
         let lengths: Vec<_> = found
             .iter()
             .map(|one| (&one.path, one.bytes.len()))
@@ -298,12 +308,12 @@ mod tests {
             symlink("/dev/zero", named(&folder, act, n)).expect("linked");
         }
         fs::write(named(&folder, act, 0xff), b"x").expect("written");
-        assert_eq!(folder.dropped(act).expect("readable").len(), 1);
+        assert_eq!(dropped(&folder, act).expect("readable").len(), 1);
         for n in 0..MOST as u8 {
             fs::remove_file(named(&folder, act, n)).expect("removed");
             fs::write(named(&folder, act, n), b"x").expect("written");
         }
-        assert_eq!(folder.dropped(act).expect("readable").len(), MOST);
+        assert_eq!(dropped(&folder, act).expect("readable").len(), MOST);
     }
 
     #[tokio::test]

@@ -71,7 +71,9 @@ fn config(world: &World) -> Config {
 
 /// What lies there for this act.
 fn dropped(config: &Config, act: lodestar_core::fingerprint::Fingerprint) -> Vec<Dropped> {
-    DropFolder::of(config).dropped(act).expect("readable")
+    DropFolder::of(config)
+        .dropped(act, &Default::default())
+        .expect("readable")
 }
 
 fn confirmed_file(report: &Value) -> PathBuf {

@@ -416,3 +416,30 @@ fn two_requests_of_one_id_are_two_on_the_screen() {
     let chosen = screen.lines().position(|line| line.starts_with("> "));
     assert_eq!(chosen, Some(2), "{screen}");
 }
+
+#[test]
+fn why_nothing_was_signed_can_be_read_in_forty_columns() {
+    if !tmux() {
+        return;
+    }
+    let world = World::new();
+    announce(&drop_directory(&world), &request(1));
+    world.add_operator();
+    world.write(
+        "work/lodestar.toml",
+        "project_id = \"web\"\nactor_id = \"agent\"\n",
+    );
+    let pane = Pane::run(&world, &WATCH, &[("NO_COLOR", "1")], (40, 18));
+    pane.wait_for("1 request waiting");
+    pane.press(&["g"]);
+    pane.wait_for("last four: _");
+    pane.type_in(&last_four(&request(1)));
+    pane.press(&["Enter"]);
+    let screen = pane.wait_for("nothing was signed");
+    assert_frame(&screen, 40, 18);
+    let joined = screen.replace('\n', " ").replace("  ", " ");
+    let why = "this key is not in `approvals.authorized_keys`, so the word of `alice` would count for nothing";
+    assert!(joined.contains(why), "{screen}");
+    pane.press(&["x"]);
+    pane.wait_for("g grant d deny");
+}

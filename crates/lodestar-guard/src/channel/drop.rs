@@ -44,6 +44,9 @@ const NOTICES_KEPT: usize = 100;
 /// Longest line about something that ran.
 const LONGEST_NOTICE: usize = 1000;
 
+/// Rounds of notifications that are heard before an answer is taken, a few thousand each.
+const MOST_ROUNDS: usize = 8;
+
 /// The session's side of the drop directory.
 ///
 /// It serves the session whose request or notice it is told first.
@@ -161,6 +164,18 @@ impl DropDirectory {
                 Some(listening) => listening,
                 None => ears.insert(self.prick_up(session)?),
             };
+            // What came last may be what matters: it is known before anything is taken.
+            match self.catch_up(listening) {
+                Ok(false) => {}
+                Ok(true) => {
+                    *ears = None;
+                    continue;
+                }
+                Err(problem) => {
+                    *ears = None;
+                    return Err(problem);
+                }
+            }
             if self.has_to_look() {
                 self.look(&self.folder(session)?)?;
             }
@@ -208,6 +223,20 @@ impl DropDirectory {
         }
         let folder = self.folder(session)?;
         Ok(inbox.take(&folder, &told.open))
+    }
+
+    /// Hears what has happened already, and tells whether the folder is another one by now.
+    fn catch_up(&self, listening: &Ears) -> io::Result<bool> {
+        for _ in 0..MOST_ROUNDS {
+            let happened = listening.notifications.at_hand()?;
+            if happened.is_empty() {
+                break;
+            }
+            if self.hear(listening.session, happened) {
+                return Ok(true);
+            }
+        }
+        Ok(false)
     }
 
     /// Notes what came, and tells whether the folder is another one by now.

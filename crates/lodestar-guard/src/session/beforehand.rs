@@ -5,11 +5,10 @@ use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-use lodestar_core::digest::{Digest, sha256};
 use lodestar_core::event::EventType;
 use lodestar_core::statement::ConfirmationId;
 use lodestar_core::statement::confirmation::{
-    ConsumeLedger, Consumption, LedgerError, MemoryLedger, Spent,
+    ConfirmationField, ConsumeLedger, Consumption, LedgerError, MemoryLedger, Spent,
 };
 use lodestar_core::time::Timestamp;
 use lodestar_kernel::step::Step;
@@ -31,8 +30,8 @@ pub(super) struct Beforehand {
     rules: Confirmations,
     folder: DropFolder,
     ledger: Mutex<Ledgers>,
-    /// What lies there for another session and is in the log already, by digest.
-    for_others: Mutex<BTreeSet<Digest>>,
+    /// Looked at, and left there for the sessions that they are for.
+    for_others: Mutex<BTreeSet<PathBuf>>,
 }
 
 impl std::fmt::Debug for Beforehand {
@@ -63,7 +62,7 @@ impl Beforehand {
         })
     }
 
-    fn for_others(&self) -> MutexGuard<'_, BTreeSet<Digest>> {
+    fn for_others(&self) -> MutexGuard<'_, BTreeSet<PathBuf>> {
         let for_others = self.for_others.lock();
         for_others.unwrap_or_else(PoisonError::into_inner)
     }
@@ -96,6 +95,8 @@ enum Became {
     Counted,
     /// It is in the log, and nothing more will come of it.
     Nothing,
+    /// It is in the log, and another session's to spend.
+    ForAnother,
     /// Its time is yet to come, or the ledger could not say: it stays.
     NotYet,
 }
@@ -141,7 +142,8 @@ impl Session {
         };
         let fields = request.card.fields().map_err(GuardError::Canonical)?;
         let name = found_by(&fields, roles).map_err(GuardError::Canonical)?;
-        let found = match folder.dropped(name) {
+        let mut for_others = own.for_others();
+        let found = match folder.dropped(name, &for_others) {
             Ok(found) => found,
             Err(problem) => {
                 self.note_problem(format!("{}: {problem}", folder.path().display()));
@@ -151,15 +153,16 @@ impl Session {
         let act = HeldAct::on_card(&request.card, roles, &request.session);
         let act = act.map_err(GuardError::Canonical)?;
         for one in found {
-            // What is for another session is that one's to put away; here it is looked at once.
-            let is_own = one.session.is_none_or(|session| session == request.session);
-            if !is_own && !own.for_others().insert(sha256(&one.bytes)) {
-                continue;
-            }
-            let became = self.consider_one(request, &act, &one.bytes)?;
-            considered.counted |= became == Became::Counted;
-            if is_own && became != Became::NotYet {
-                considered.dealt_with.push(one.path);
+            match self.consider_one(request, &act, &one.bytes)? {
+                Became::Counted => {
+                    considered.counted = true;
+                    considered.dealt_with.push(one.path);
+                }
+                Became::Nothing => considered.dealt_with.push(one.path),
+                Became::ForAnother => {
+                    for_others.insert(one.path);
+                }
+                Became::NotYet => {}
             }
         }
         Ok(considered)
@@ -190,8 +193,13 @@ impl Session {
             Ok(Settled::Missing) => Ok(Became::Nothing),
             Ok(Settled::Refused(refused)) => {
                 self.write(EventType::CONFIRMATION_REFUSED, Some(recorded), &refused)?;
-                Ok(match refused.reason {
+                Ok(match &refused.reason {
                     Unmatched::NotYetValid { .. } => Became::NotYet,
+                    Unmatched::Mismatch { fields }
+                        if fields.contains(&ConfirmationField::Session) =>
+                    {
+                        Became::ForAnother
+                    }
                     _ => Became::Nothing,
                 })
             }

@@ -9,7 +9,7 @@ use lodestar_core::fingerprint::{Fingerprint, FingerprintFields, NormalPath};
 use lodestar_core::ladder::Rung;
 use lodestar_core::name::{Excerpt, SessionId, ToolName};
 use lodestar_guard::config::{Config, SessionName as Configured};
-use lodestar_log::{Ledger, LedgerState, LogRoot, SessionDir, Trust};
+use lodestar_log::{Ledger, LedgerState, LogRoot, Reader, SessionDir, Trust};
 use lodestar_policy::confirmation::found_by;
 use serde_json::{Map, Value};
 
@@ -145,7 +145,8 @@ fn still_open(dir: &SessionDir) -> Result<(), Failure> {
     let (ledger, _) =
         Ledger::read(&log, &Trust::default(), &BTreeSet::new()).map_err(Failure::io(log.dir()))?;
     let facts = ledger.session(dir.session());
-    if facts.is_some_and(|facts| matches!(facts.state, LedgerState::Closed(_))) {
+    let is_closed = facts.is_some_and(|facts| matches!(facts.state, LedgerState::Closed(_)));
+    if is_closed && !left_requests(dir) {
         return Err(Failure::check(format!(
             "session `{}` is over, and nothing is held in it any more; nothing was signed",
             dir.session()
@@ -153,4 +154,16 @@ fn still_open(dir: &SessionDir) -> Result<(), Failure> {
         .help("name the session that is going to make the call with --session"));
     }
     Ok(())
+}
+
+/// Whether a session ended with requests open: then it may be taken up again.
+fn left_requests(dir: &SessionDir) -> bool {
+    let last = Reader::open(dir)
+        .ok()
+        .and_then(|events| events.last()?.ok());
+    let closing = last.and_then(|event| event.whole(dir).ok()?);
+    let open = closing
+        .as_ref()
+        .and_then(|said| said.get("open_requests")?.as_array());
+    open.is_some_and(|open| !open.is_empty())
 }

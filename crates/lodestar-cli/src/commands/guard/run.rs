@@ -21,6 +21,9 @@ use crate::{files, inert, place, words};
 
 /// Columns that the reason of a refusal may take, on as many rows as it needs.
 const LONGEST_REASON: usize = 4000;
+/// Room beside the name of a tool in which an id fits whole; else reasons start a row of their own.
+const LEAST_ROOM: usize = 50;
+const NARROW_INDENT: usize = 4;
 /// A task is written by people.
 const MAX_TASK: u64 = 1 << 20;
 
@@ -204,22 +207,29 @@ fn print_step(step: &StepRun, digits: usize, out: &mut Out) -> Result<(), Failur
         None => paint.dim(word),
     };
     let tool = format!("{:<14}", inert::line(name(step), 40));
-    let indent = digits + 5 + 14 + 6;
-    let room = out.columns.saturating_sub(indent).max(30);
     let text = outcome(step).replace('\n', " ");
+    let lead = format!("{:>digits$}  {word}  {tool}", step.number);
+    let indent = digits + 5 + 14 + 6;
+    let room = out.columns.saturating_sub(indent);
     // What a tool returned is its own to tell at length; why something was refused is for people, who
     // copy ids out of it.
-    let rows = match &step.done {
-        Done::Called { reply, .. } if !matches!(reply.outcome, Outcome::Returned(_)) => {
-            wrapped(&inert::line(&text, LONGEST_REASON), room)
-        }
-        _ => vec![inert::line(&text, room)],
-    };
-    for (row, text) in rows.iter().enumerate() {
-        match row {
-            0 => writeln!(out, "{:>digits$}  {word}  {tool}  {text}", step.number)?,
-            _ => writeln!(out, "{:indent$}{text}", "")?,
-        }
+    let is_reason = matches!(&step.done, Done::Called { reply, .. } if !matches!(reply.outcome, Outcome::Returned(_)));
+    if !is_reason {
+        writeln!(out, "{lead}  {}", inert::line(&text, room))?;
+    } else {
+        let (lead, indent) = match room {
+            ..LEAST_ROOM => (format!("{lead}\n"), NARROW_INDENT),
+            _ => (format!("{lead}  "), indent),
+        };
+        let rows = wrapped(&inert::line(&text, LONGEST_REASON), out.columns - indent);
+        let rows: Vec<&str> = rows.iter().map(|row| row.trim_end()).collect();
+        let between = format!("\n{:indent$}", "");
+        let first = if lead.ends_with('\n') {
+            &between[1..]
+        } else {
+            ""
+        };
+        writeln!(out, "{lead}{first}{}", rows.join(&between))?;
     }
     if let Some(missed) = &step.missed {
         let line = format!("✗ line {} of the script: {missed}", step.line);

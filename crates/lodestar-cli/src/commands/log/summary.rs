@@ -215,7 +215,7 @@ mod tests {
         });
         let line = summary(&payload, 80);
         assert!(
-            line.starts_with("reason: revoked_key (approver: anna, at: 2026)"),
+            line.starts_with("reason: revoked_key (at: 2026, approver: anna)"),
             "{line}"
         );
         let untrusted = json!({"reason": {"unmatched": "untrusted", "distrust": "unknown_key"}});

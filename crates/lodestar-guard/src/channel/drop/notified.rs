@@ -77,6 +77,11 @@ impl Notifications {
         }
     }
 
+    /// What has happened already.
+    pub(crate) fn at_hand(&self) -> io::Result<Vec<Happened>> {
+        self.drain().map(|(happened, _)| happened)
+    }
+
     fn drain(&self) -> io::Result<(Vec<Happened>, bool)> {
         let mut buffer = vec![MaybeUninit::uninit(); BUFFER];
         let mut reader = Reader::new(self.fd.get_ref(), &mut buffer);

@@ -172,13 +172,13 @@ async fn a_genuine_answer_does_not_wait_behind_a_flood_of_others() {
 
 #[tokio::test]
 async fn what_answers_no_open_request_comes_at_a_pace() {
+    let started = Instant::now();
     let dropped = Dropped::new().await;
     for n in 0..300u64 {
         let other = RequestId::from_parts(n, [9; 10]);
         let name = format!("{other}.{n:032x}.answer.json");
         fs::write(dropped.folder().join(name), "[0]").unwrap();
     }
-    let started = Instant::now();
     let mut came = 0;
     while let Ok(delivered) = timeout(NEVER, dropped.drop.next()).await {
         dropped.drop.recorded(&delivered.unwrap()).await.unwrap();

@@ -57,7 +57,7 @@ async fn look_on(root: PathBuf, looks: mpsc::Sender<Look>) {
         }
         let looking = tokio::task::spawn_blocking(move || {
             let refreshed = pile.refresh();
-            let problem = problem.or(refreshed.err().map(|error| error.to_string()));
+            let problem = refreshed.err().map(|error| error.to_string()).or(problem);
             let look = Look::at(&pile, problem);
             (pile, look)
         });
