@@ -301,7 +301,7 @@ fn argument(card: &mut Card, pointer: &str, value: &Value, known: Option<&Argume
         );
         card.rows("", Tone::Dim, Tone::Warn, &inert::line(&text, room * 2));
     }
-    let left_out = inside.count() + usize::try_from(known.inside_omitted).unwrap_or(usize::MAX);
+    let left_out = inside.count().saturating_add(known.inside_omitted);
     more(
         card,
         left_out,
