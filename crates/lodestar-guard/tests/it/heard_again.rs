@@ -6,7 +6,6 @@ use std::time::Duration;
 use lodestar_core::name::SessionId;
 use lodestar_core::statement::ApprovalDecision;
 use lodestar_core::time::Timestamp;
-use lodestar_log::Clock;
 use lodestar_policy::{ApprovalRequest, Unreadable};
 use serde_json::{Value, json};
 
@@ -14,6 +13,9 @@ use crate::beforehand::{YES, confirming, put, word};
 use crate::governed::{CountingTool, Project, count};
 use crate::people::{GRANT, Pigeon, config, open, said, send, times_out};
 use crate::replay::edit;
+
+/// What is done to an event.
+type Edit<T> = Box<dyn Fn(&mut T)>;
 
 /// A log that was honest until now.
 struct Told {
@@ -41,10 +43,6 @@ impl Told {
             "{what} at #{seq}: {differences:?}"
         );
     }
-}
-
-fn now() -> Timestamp {
-    Clock::system().now()
 }
 
 fn later(than: &Value, millis: i64) -> Value {
@@ -103,8 +101,8 @@ async fn an_answer_that_counts_one_confirmation_again_is_found() {
 
 #[tokio::test]
 async fn what_the_log_says_of_a_spent_confirmation_is_what_its_evidence_says() {
-    type Edit = fn(&mut Value, &Value);
-    let edits: [(&str, Edit); 5] = [
+    type Mix = fn(&mut Value, &Value);
+    let edits: [(&str, Mix); 5] = [
         ("another id", |one, other| one["id"] = other["id"].clone()),
         ("another operator", |one, _| {
             one["operator"] = json!("person-2");
@@ -189,14 +187,14 @@ async fn a_clearance_by_a_key_that_was_revoked_meanwhile_is_found() {
 
 #[tokio::test]
 async fn times_that_run_backwards_are_found() {
-    type Edit = fn(&mut Value);
     let (told, _) = granted().await;
     let heard = told.payload("approval.granted@1", 0)["heard_at"].clone();
     let seq = told.edit("action.cleared@1", 0, |cleared| {
         cleared["taken_at"] = later(&heard, -1);
     });
     told.assert_found(seq, "taken before the last answer");
-    let edits: [(&str, &str, Edit); 3] = [
+    type Later = fn(&mut Value);
+    let edits: [(&str, &str, Later); 3] = [
         (
             "taken after it was written",
             "action.cleared@1",
@@ -231,7 +229,7 @@ async fn a_refusal_that_is_none_is_found() {
     let (told, request) = granted().await;
     let no = said(&request, 2, ApprovalDecision::Deny);
     let hidden = serde_json::to_value(Unreadable::of(&no)).unwrap();
-    let edits: [(&str, Box<dyn Fn(&mut Value)>); 6] = [
+    let edits: [(&str, Edit<Value>); 6] = [
         (
             "a no that is called unreadable",
             Box::new(move |answer| answer["unreadable"] = hidden.clone()),
@@ -293,7 +291,7 @@ async fn a_refused_confirmation_that_counts_or_was_refused_otherwise_is_found() 
         2
     );
     let yes = serde_json::to_value(word(&request, 1, YES)).unwrap();
-    let edits: [(usize, Box<dyn Fn(&mut Value)>); 4] = [
+    let edits: [(usize, Edit<Value>); 4] = [
         (
             0,
             Box::new(|one| one["reason"] = json!({"unmatched": "expired", "at": one["heard_at"]})),
@@ -337,7 +335,7 @@ async fn a_card_that_shows_something_else_than_was_proposed_is_found() {
     let other = |value: &mut Value, pointer: &str, to: Value| {
         *value.pointer_mut(pointer).unwrap() = to;
     };
-    let edits: [(&str, Box<dyn Fn(&mut ApprovalRequest)>); 11] = [
+    let edits: [(&str, Edit<ApprovalRequest>); 11] = [
         (
             "no provenance",
             Box::new(|request| request.card.provenance.clear()),
@@ -417,61 +415,4 @@ async fn a_card_that_shows_something_else_than_was_proposed_is_found() {
             .any(|one| one.recorded.contains("digest"));
         assert!(!is_digest, "{what}: the digest fits");
     }
-}
-
-#[tokio::test]
-async fn a_word_is_worth_nothing_once_it_is_out_of_date() {
-    let project = Project::new();
-    let (tool, pigeon) = (CountingTool::new("box.send"), Arc::new(Pigeon::default()));
-    let session = open(&project, &config(30, ""), &tool, &pigeon).await;
-    times_out(&session, send()).await;
-    let request = pigeon.announced(1).await;
-    let mut short = request.clone();
-    short.expires_at = now().checked_add(Duration::from_millis(300)).unwrap();
-    pigeon.bring(request.id, said(&short, 1, GRANT));
-    pigeon.heard(1).await;
-    tokio::time::sleep(Duration::from_millis(350)).await;
-    assert_eq!(times_out(&session, send()).await, request.id, "still open");
-    assert_eq!(tool.ran(), 0);
-    pigeon.say(&request, 1, GRANT);
-    pigeon.heard(2).await;
-    assert!(session.call("box.send", send()).await.unwrap().ran());
-    session.close("done").await.unwrap();
-    let events = project.events(session.id());
-    let cleared = events.iter().find(|(kind, _)| kind == "action.cleared@1");
-    let grants = cleared.unwrap().1["grants"].as_array().unwrap().len();
-    assert_eq!(grants, 1, "only the one that counts is spent");
-    project.assert_sound(session.id());
-}
-
-#[tokio::test]
-async fn a_word_is_worth_nothing_once_its_key_is_revoked() {
-    let project = Project::new();
-    let (tool, pigeon) = (CountingTool::new("box.send"), Arc::new(Pigeon::default()));
-    let until = now().checked_add(Duration::from_secs(4)).unwrap();
-    let config = config(30, "").replacen(
-        "actor_id = \"person-1\"\n",
-        &format!("actor_id = \"person-1\"\nrevoked_at = \"{until}\"\n"),
-        1,
-    );
-    let session = open(&project, &config, &tool, &pigeon).await;
-    times_out(&session, send()).await;
-    let request = pigeon.announced(1).await;
-    pigeon.say(&request, 1, GRANT);
-    pigeon.heard(1).await;
-    assert_eq!(
-        count(&project.events(session.id()), "approval.granted"),
-        1,
-        "in time"
-    );
-    while now() < until {
-        tokio::time::sleep(Duration::from_millis(20)).await;
-    }
-    assert_eq!(times_out(&session, send()).await, request.id);
-    assert_eq!(tool.ran(), 0);
-    pigeon.say(&request, 2, GRANT);
-    pigeon.heard(2).await;
-    assert!(session.call("box.send", send()).await.unwrap().ran());
-    session.close("done").await.unwrap();
-    project.assert_sound(session.id());
 }

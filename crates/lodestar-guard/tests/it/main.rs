@@ -18,6 +18,7 @@ mod holds;
 mod http_channel;
 mod hub;
 mod imitation;
+mod lapsed;
 mod model;
 mod moved;
 mod opening;

@@ -192,3 +192,21 @@ fn another_request_is_not_opened_by_it() {
     let late = Hearing::new(request(1, &[])).confirm(&by_alice(), &both(), later(900));
     assert_eq!(late, Err(Refusal::RequestExpired { at: later(900) }));
 }
+
+#[test]
+fn it_counts_for_as_long_as_it_lasts_and_its_keys_count() {
+    let lasts = by_alice().until();
+    let mut hearing = Hearing::new(request(1, &["dev"]));
+    hearing.confirm(&by_alice(), &both(), now()).unwrap();
+    assert_eq!(hearing.missing(now()), 0);
+    assert_eq!(hearing.missing(lasts), 1);
+    assert!(hearing.granted_by(lasts).is_empty());
+    assert!(hearing.grants(lasts).is_empty());
+
+    let mut alice = approver("alice", &key(11), &["dev"]);
+    alice.revoked_at = Some(later(1));
+    let mut hearing = Hearing::new(request(1, &["dev"]));
+    let counted = hearing.confirm(&by_alice(), &registry(vec![alice]), now());
+    assert_eq!(counted.unwrap(), Counted::Grant { missing: 0 });
+    assert_eq!(hearing.missing(later(1)), 1);
+}

@@ -112,3 +112,34 @@ fn a_key_counts_until_the_moment_of_its_revocation() {
         assert_eq!(heard.is_ok(), counts, "{heard:?}");
     }
 }
+
+#[test]
+fn a_word_is_spendable_until_it_expires_or_its_key_is_revoked_and_not_before_it_was_heard() {
+    let fingerprint = asked().card.action.fingerprint;
+    let spendable = |requests: &Requests, at| requests.spendable(asked().id, fingerprint, at);
+    let mut short = asked();
+    short.expires_at = micros(10 * SECOND);
+    let statement = said(&short, "alice", 1, [1; 16]);
+    let mut requests = half_open();
+    let heard = requests.hear(asked().id, &statement, &approvers(), later(5));
+    assert_eq!(heard, Ok(Counted::Grant { missing: 0 }));
+    assert!(spendable(&requests, micros(5 * SECOND - 1)).is_err());
+    assert_eq!(spendable(&requests, later(5)).unwrap().len(), 2);
+    assert!(spendable(&requests, micros(10 * SECOND - 1)).is_ok());
+    assert!(spendable(&requests, later(10)).is_err());
+    // Who says it again is heard again, although nobody is missing by what was said.
+    let again = said(&asked(), "alice", 1, [2; 16]);
+    let heard = requests.hear(asked().id, &again, &approvers(), later(10));
+    assert_eq!(heard, Ok(Counted::Grant { missing: 0 }));
+    assert_eq!(spendable(&requests, later(10)).unwrap().len(), 2);
+
+    let mut alice = approver("alice", &key(1), &["dev"]);
+    alice.revoked_at = Some(later(10));
+    let people = registry(vec![alice, approver("fred", &key(6), &["dev"])]);
+    let mut requests = half_open();
+    let statement = said(&asked(), "alice", 1, [1; 16]);
+    let heard = requests.hear(asked().id, &statement, &people, later(5));
+    assert_eq!(heard, Ok(Counted::Grant { missing: 0 }));
+    assert!(spendable(&requests, micros(10 * SECOND - 1)).is_ok());
+    assert!(spendable(&requests, later(10)).is_err());
+}
