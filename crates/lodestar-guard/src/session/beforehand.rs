@@ -3,7 +3,8 @@
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
+use std::time::Duration;
 
 use lodestar_core::event::EventType;
 use lodestar_core::statement::ConfirmationId;
@@ -12,17 +13,19 @@ use lodestar_core::statement::confirmation::{
 };
 use lodestar_core::time::Timestamp;
 use lodestar_kernel::step::Step;
-use lodestar_log::{AppendError, Barrier};
+use lodestar_kernel::stop::Stop;
+use lodestar_log::{AppendError, Barrier, Clock};
 use lodestar_policy::confirmation::{
     Confirmations, Confirmed, HeldAct, Recorded, Settled, Unmatched, found_by, settle,
 };
 use lodestar_policy::{ApprovalRequest, Heard};
 use serde::Serialize;
 
-use super::{OpenError, Session};
+use super::outside::REST;
+use super::{Inner, OpenError, Session};
 use crate::channel::ChannelError;
 use crate::config::Config;
-use crate::confirmations::{DropFolder, ledger};
+use crate::confirmations::{Arrivals, DropFolder, ledger};
 use crate::error::GuardError;
 
 /// Where confirmations are found, what they are worth, and which were spent.
@@ -32,6 +35,30 @@ pub(super) struct Beforehand {
     ledger: Mutex<Ledgers>,
     /// Looked at, and left there for the sessions that they are for.
     for_others: Mutex<BTreeSet<PathBuf>>,
+}
+
+/// How long arrivals are gathered before somebody looks: whoever drops many has them looked at together.
+const GATHER: Duration = Duration::from_millis(20);
+
+async fn hear_of(session: Weak<Inner>, mut arrivals: Arrivals, deaf: Stop) {
+    loop {
+        let arrived = tokio::select! {
+            () = deaf.stopped() => return,
+            arrived = arrivals.next() => arrived,
+        };
+        tokio::time::sleep(if arrived.is_ok() { GATHER } else { REST }).await;
+        let Some(inner) = session.upgrade() else {
+            return;
+        };
+        let session = Session { inner };
+        if let Err(problem) = arrived {
+            session.note_problem(problem.to_string());
+        }
+        // A log that takes nothing any more ends the session, and with it this.
+        if session.consider_for_all().await.is_err() {
+            return;
+        }
+    }
 }
 
 impl std::fmt::Debug for Beforehand {
@@ -54,9 +81,12 @@ impl Beforehand {
             true => Box::new(MemoryLedger::default()),
             false => ledger(config)?,
         };
+        let folder = DropFolder::of(config);
+        // Only to keep it small; what stays is told apart by its time anyway.
+        let _ = folder.remove_expired(Clock::system().now());
         Ok(Self {
             rules,
-            folder: DropFolder::of(config),
+            folder,
             ledger: Mutex::new(Ledgers { shared, logged }),
             for_others: Mutex::default(),
         })
@@ -110,6 +140,35 @@ struct Considered {
 }
 
 impl Session {
+    /// Starts to listen for confirmations, if any could count; it ends with the session.
+    pub(super) fn listen_for_confirmations(&self) {
+        let own = &self.inner.confirmations;
+        if own.rules.keys.keys().is_empty() {
+            return;
+        }
+        match own.folder.arrivals() {
+            Ok(arrivals) => {
+                let deaf = self.inner.deaf.clone();
+                self.keep(tokio::spawn(hear_of(
+                    Arc::downgrade(&self.inner),
+                    arrivals,
+                    deaf,
+                )));
+            }
+            // What lies there is looked at with every call all the same.
+            Err(problem) => self.note_problem(problem.to_string()),
+        }
+    }
+
+    /// Looks again for every call that waits.
+    async fn consider_for_all(&self) -> Result<(), GuardError> {
+        let waiting = self.office().waiting();
+        for request in waiting {
+            self.consider_confirmations(&request).await?;
+        }
+        Ok(())
+    }
+
     /// Lays what was dropped for this act beside the request. People are told if that changed anything.
     pub(super) async fn consider_confirmations(
         &self,

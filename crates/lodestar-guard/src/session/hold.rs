@@ -84,6 +84,13 @@ impl Office {
         }
     }
 
+    /// The requests that calls wait for.
+    pub(super) fn waiting(&mut self) -> Vec<ApprovalRequest> {
+        let requests = self.desk.requests();
+        let waiting = self.waiting.keys().filter_map(|id| requests.get(*id));
+        waiting.map(|hearing| hearing.request().clone()).collect()
+    }
+
     /// Whoever waits for this request looks again.
     pub(super) fn ring(&self, request: RequestId) {
         if let Some(bell) = self.waiting.get(&request) {

@@ -10,6 +10,7 @@ use lodestar_kernel::step::Step;
 use lodestar_kernel::stop::Stop;
 use lodestar_log::{AppendError, Barrier};
 use lodestar_policy::{Closing, Heard, Standing};
+use tokio::task::JoinHandle;
 use tokio::time::Instant;
 
 use super::{Inner, Session};
@@ -21,7 +22,7 @@ use crate::recover::Ended;
 const PATIENCE: Duration = Duration::from_secs(10);
 
 /// How long a channel that failed is left alone.
-const REST: Duration = Duration::from_secs(1);
+pub(super) const REST: Duration = Duration::from_secs(1);
 
 impl Session {
     /// Tells people of a request, or that more of them have agreed.
@@ -141,11 +142,16 @@ impl Session {
         for channel in self.inner.holds.channels() {
             let deaf = self.inner.deaf.clone();
             let listening = listen(Arc::downgrade(&self.inner), Arc::clone(channel), deaf);
-            let task = tokio::spawn(listening);
-            if let Ok(mut listeners) = self.inner.listeners.lock() {
-                listeners.push(task);
-            }
+            self.keep(tokio::spawn(listening));
         }
+        self.listen_for_confirmations();
+    }
+
+    /// A listener that is waited for when the session is closed.
+    pub(super) fn keep(&self, listener: JoinHandle<()>) {
+        let listeners = self.inner.listeners.lock();
+        let mut listeners = listeners.unwrap_or_else(PoisonError::into_inner);
+        listeners.push(listener);
     }
 
     async fn take_delivery(

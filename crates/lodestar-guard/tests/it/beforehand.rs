@@ -144,6 +144,24 @@ async fn a_confirmation_opens_exactly_the_act_that_it_names_once() {
 }
 
 #[tokio::test]
+async fn a_confirmation_that_comes_while_the_call_waits_opens_it() {
+    let project = Project::new();
+    let (tool, pigeon) = (CountingTool::new("box.send"), Arc::new(Pigeon::default()));
+    let config = confirming(20_000, "enforce", "");
+    let session = open(&project, &config, &tool, &pigeon).await;
+    let call = tokio::spawn({
+        let session = session.clone();
+        async move { session.call("box.send", send()).await.unwrap() }
+    });
+    let request = pigeon.announced(1).await;
+    says(&project, &request, 1, YES);
+    assert!(call.await.unwrap().ran());
+    assert_eq!(tool.ran(), 1);
+    session.close("done").await.unwrap();
+    project.assert_sound(session.id());
+}
+
+#[tokio::test]
 async fn report_only_records_what_would_have_matched_and_grants_nothing() {
     let held = held(&confirming(30, "report-only", "")).await;
     says(&held.project, &held.request, 1, YES);

@@ -455,10 +455,8 @@ async fn a_grant_that_one_call_took_and_gave_back_opens_the_call_that_waited_bes
             std::thread::sleep(Duration::from_millis(100));
             stopped.stop();
         }
-        Step::Judged => {
-            if takes.load(Ordering::SeqCst) > 0 {
-                other_waits.store(1, Ordering::SeqCst);
-            }
+        Step::Judged if takes.load(Ordering::SeqCst) > 0 => {
+            other_waits.store(1, Ordering::SeqCst);
         }
         _ => {}
     });
