@@ -365,9 +365,10 @@ fn the_screen_goes_on_whatever_becomes_of_the_folder_and_shows_what_comes_after(
     fs::remove_file(&approvals).expect("removed");
     fs::rename(&away, &approvals).expect("moved back");
     announce(&drop, &request(2));
-    let screen = pane.wait_for("2 requests waiting");
+    let screen = pane.wait("2 requests and no trouble", |screen| {
+        screen.contains("2 requests waiting") && !screen.contains("not followed")
+    });
     assert_frame(&screen, 100, 40);
-    assert!(!screen.contains("not followed"), "{screen}");
     pane.press(&["q"]);
     pane.wait_for("[left with 0]");
 }

@@ -74,6 +74,7 @@ async fn a_request_that_cannot_be_read_hides_no_other_and_is_shown_when_it_can()
     let drop = DropDirectory::below(scratch.path());
     let mut second = announcement.clone();
     second.request.id = RequestId::from_parts(1, [1; 10]);
+    second.request.card_digest = second.request.digest().unwrap();
     drop.announce(&announcement).await.unwrap();
     drop.announce(&second).await.unwrap();
     let place = folder(scratch.path(), announcement.request.session.as_str());
