@@ -69,10 +69,9 @@ impl Machine {
         self.sweep(state, process);
         let act = self.scenario.acts[c];
         let joined = self.desk(state, process).joined[usize::from(act)];
-        let joined = joined.filter(|r| {
-            let in_time = state.asked[*r].is_some_and(|asked| state.clock < asked.expires);
-            in_time && !self.is_taken(state, process, *r)
-        });
+        let in_time = |r: &usize| state.asked[*r].is_some_and(|asked| state.clock < asked.expires);
+        // One whose grants are on their way is among them: they may come back unspent.
+        let joined = joined.filter(in_time);
         state.calls[c].at = match joined {
             Some(r) => At::Waiting(r),
             None => At::Looked { world: state.world },
