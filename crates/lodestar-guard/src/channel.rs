@@ -125,6 +125,10 @@ pub trait Channel: Send + Sync {
     /// nothing.
     fn next(&self) -> Doing<'_, Delivered>;
 
+    /// Whether what came already is at hand: [`next`](Self::next) gives it as soon as it is asked. One that
+    /// has to ask elsewhere says no, and is not interrupted while it does.
+    fn is_at_hand(&self) -> bool;
+
     /// Tells the channel that what it delivered is in the log, whatever came of it: it need not be
     /// delivered again.
     fn recorded<'a>(&'a self, delivered: &'a Delivered) -> Doing<'a, ()>;

@@ -34,7 +34,7 @@ use lodestar_log::LogWriter;
 use lodestar_policy::{Approvers, Closing, Gate};
 use serde::Serialize;
 use serde_json::json;
-use tokio::sync::RwLock;
+use tokio::sync::{RwLock, mpsc, oneshot};
 use tokio::task::JoinHandle;
 
 use crate::error::GuardError;
@@ -63,6 +63,8 @@ struct Inner {
     office: Mutex<Office>,
     abandoned: Vec<Abandoned>,
     listeners: Mutex<Vec<JoinHandle<()>>>,
+    /// Asks each listener to hear what is there already.
+    ears: Mutex<Vec<mpsc::Sender<oneshot::Sender<()>>>>,
     /// Thrown when nobody listens any more.
     deaf: Stop,
     channel_problem: Mutex<Option<String>>,

@@ -339,6 +339,10 @@ impl Channel for DropDirectory {
         })
     }
 
+    fn is_at_hand(&self) -> bool {
+        true
+    }
+
     fn recorded<'a>(&'a self, delivered: &'a Delivered) -> Doing<'a, ()> {
         Box::pin(async move {
             let Some(session) = self.session.get() else {

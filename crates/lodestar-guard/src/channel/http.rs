@@ -328,6 +328,10 @@ impl Channel for HttpChannel {
         Box::pin(async move { self.wait().await.map_err(unusable) })
     }
 
+    fn is_at_hand(&self) -> bool {
+        false
+    }
+
     fn recorded<'a>(&'a self, delivered: &'a Delivered) -> Doing<'a, ()> {
         Box::pin(async move {
             let digest = sha256(&delivered.bytes);

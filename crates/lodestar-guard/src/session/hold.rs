@@ -15,7 +15,8 @@ use lodestar_kernel::step::Step;
 use lodestar_kernel::{HeldWorld, Limits, Proposed};
 use lodestar_log::{AppendError, Barrier};
 use lodestar_policy::{
-    ApprovalRequest, Book, Card, Closing, Desk, Heard, Held, NotSpendable, Permit, explain,
+    ApprovalRequest, Book, Card, Closing, Desk, Heard, Held, NotSpendable, Permit, Standing,
+    explain,
 };
 use serde_json::Value;
 use tokio::sync::Notify;
@@ -91,6 +92,13 @@ impl Office {
         waiting.map(|hearing| hearing.request().clone()).collect()
     }
 
+    /// A request, and the world as people were shown it.
+    fn shown(&mut self, request: RequestId) -> Option<(ApprovalRequest, HeldWorld)> {
+        let request = self.desk.requests().get(request)?.request();
+        let world = HeldWorld::shown_on(&request.card)?;
+        Some((request.clone(), world))
+    }
+
     /// Whoever waits for this request looks again.
     pub(super) fn ring(&self, request: RequestId) {
         if let Some(bell) = self.waiting.get(&request) {
@@ -117,6 +125,10 @@ enum Answered {
     Waits,
     /// Nobody answered in time; the request may be open still.
     Late,
+    /// The session was halted.
+    Halted,
+    /// The call was told to stop.
+    Stopped,
     /// The answer was spent on another call of the same act: one has to ask anew.
     SpentElsewhere(Held),
 }
@@ -151,6 +163,8 @@ impl Session {
                 },
                 Answered::Waits => Rejection::ApprovalRequired { request: id },
                 Answered::Late => Rejection::ApprovalTimeout { request: id },
+                Answered::Halted => Rejection::Halted,
+                Answered::Stopped => Rejection::Stopped,
             };
             return self.close_held(&proposed, why);
         }
@@ -162,19 +176,19 @@ impl Session {
         proposed: Proposed,
         held: &Held,
     ) -> Result<(Proposed, ApprovalRequest, HeldWorld), GuardError> {
-        let overdue = {
+        let (overdue, joined) = {
             let mut office = self.office();
             let overdue = office.desk.sweep(self.now(), self.book())?;
-            if let Some(id) = office.desk.asking_for(held, self.now())
-                && let Some(hearing) = office.desk.requests().get(id)
-                && let Some(world) = HeldWorld::shown_on(&hearing.request().card)
-            {
-                return Ok((proposed, hearing.request().clone(), world));
-            }
-            overdue
+            let joined = office.desk.asking_for(held, self.now());
+            (overdue, joined.and_then(|id| office.shown(id)))
         };
         for id in overdue {
             self.withdraw(id, Closing::Expired).await;
+        }
+        if let Some((request, world)) = joined {
+            // The answer may lie there since before anybody listened.
+            self.hear_all().await;
+            return Ok((proposed, request, world));
         }
         let kernel = Arc::clone(&self.inner.kernel);
         let measuring = tokio::task::spawn_blocking(move || {
@@ -210,6 +224,9 @@ impl Session {
             tokio::pin!(rung);
             // From here on nothing that happens is missed.
             rung.as_mut().enable();
+            if self.is_granted(id) {
+                self.hear_all().await;
+            }
             let now = self.now();
             let taken = self.office().desk.take(id, held, now);
             held = match taken {
@@ -237,10 +254,19 @@ impl Session {
                     }
                 }
                 () = tokio::time::sleep_until(over) => {}
-                () = limits.stop.stopped() => return Ok(Answered::Late),
-                () = self.inner.kernel.stopped() => return Ok(Answered::Late),
+                () = limits.stop.stopped() => return Ok(Answered::Stopped),
+                () = self.inner.kernel.stopped() => {
+                    self.note_halt()?;
+                    let halted = self.inner.kernel.halt().is_halted();
+                    return Ok(if halted { Answered::Halted } else { Answered::Stopped });
+                }
             }
         }
+    }
+
+    fn is_granted(&self, request: RequestId) -> bool {
+        let standing = self.office().desk.requests().standing(request);
+        standing == Some(Standing::Granted)
     }
 
     /// Asks the resolver, unless another call is asking it about the same request.
@@ -287,9 +313,9 @@ impl Session {
         request: RequestId,
         why: &Rejection,
     ) -> Result<(), GuardError> {
-        let (Rejection::PreconditionFailed { .. } | Rejection::ReachesLodestar { .. }) = why else {
+        if !why.is_of_the_world() {
             return Ok(());
-        };
+        }
         let closing = Closing::WorldMoved;
         self.office().desk.close(request, closing, self.book())?;
         self.withdraw(request, closing).await;

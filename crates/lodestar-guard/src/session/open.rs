@@ -309,6 +309,7 @@ impl Setup {
                 office: Mutex::new(Office::new(Desk::restored(past.requests, past.recorded))),
                 abandoned,
                 listeners: Mutex::default(),
+                ears: Mutex::default(),
                 deaf: Stop::new(),
                 channel_problem: Mutex::default(),
                 approvers: config.approvals.authorized_keys.clone(),

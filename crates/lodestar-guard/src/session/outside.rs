@@ -1,6 +1,6 @@
 //! People outside of the process: they are told through channels, and what comes back is heard.
 
-use std::sync::{Arc, PoisonError, Weak};
+use std::sync::{Arc, MutexGuard, PoisonError, Weak};
 use std::time::Duration;
 
 use lodestar_core::id::RequestId;
@@ -10,6 +10,7 @@ use lodestar_kernel::step::Step;
 use lodestar_kernel::stop::Stop;
 use lodestar_log::{AppendError, Barrier};
 use lodestar_policy::{Closing, Heard, Standing};
+use tokio::sync::{mpsc, oneshot};
 use tokio::task::JoinHandle;
 use tokio::time::Instant;
 
@@ -20,6 +21,9 @@ use crate::recover::Ended;
 
 /// How long a session that is closed waits for channels that are being told something.
 const PATIENCE: Duration = Duration::from_secs(10);
+
+/// Most answers that are heard before somebody goes on who asked for all of them.
+const AT_ONCE: usize = 1_000;
 
 /// How long a channel that failed is left alone.
 pub(super) const REST: Duration = Duration::from_secs(1);
@@ -140,11 +144,41 @@ impl Session {
     /// Starts to listen to every channel; it ends with the session.
     pub(super) fn listen(&self) {
         for channel in self.inner.holds.channels() {
-            let deaf = self.inner.deaf.clone();
-            let listening = listen(Arc::downgrade(&self.inner), Arc::clone(channel), deaf);
-            self.keep(tokio::spawn(listening));
+            let (asks, asked) = mpsc::channel(1);
+            let listener = Listener {
+                session: Arc::downgrade(&self.inner),
+                channel: Arc::clone(channel),
+                deaf: self.inner.deaf.clone(),
+                asked,
+            };
+            if channel.is_at_hand() {
+                self.ears().push(asks);
+            }
+            self.keep(tokio::spawn(listener.listen()));
         }
         self.listen_for_confirmations();
+    }
+
+    fn ears(&self) -> MutexGuard<'_, Vec<mpsc::Sender<oneshot::Sender<()>>>> {
+        let ears = self.inner.ears.lock();
+        ears.unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Hears what lies in the channels already. One no ends a request however many agreed: so nobody acts
+    /// on an agreement while a no lies beside it.
+    pub(super) async fn hear_all(&self) {
+        let ears = self.ears().clone();
+        let over = Instant::now() + PATIENCE;
+        for ear in ears {
+            let (done, heard) = oneshot::channel();
+            let hearing = async {
+                // A listener that is gone has nothing to tell any more.
+                if ear.send(done).await.is_ok() {
+                    let _ = heard.await;
+                }
+            };
+            let _ = tokio::time::timeout_at(over, hearing).await;
+        }
     }
 
     /// A listener that is waited for when the session is closed.
@@ -174,37 +208,68 @@ impl Session {
     }
 }
 
-async fn listen(session: Weak<Inner>, channel: Arc<dyn Channel>, deaf: Stop) {
-    loop {
-        let delivered = tokio::select! {
-            biased;
-            () = deaf.stopped() => return,
-            delivered = channel.next() => delivered,
+/// Listens to one channel, as long as the session is there.
+struct Listener {
+    session: Weak<Inner>,
+    channel: Arc<dyn Channel>,
+    deaf: Stop,
+    /// Who wants to know when everything that is there was heard.
+    asked: mpsc::Receiver<oneshot::Sender<()>>,
+}
+
+impl Listener {
+    async fn listen(mut self) {
+        loop {
+            let delivered = tokio::select! {
+                biased;
+                () = self.deaf.stopped() => return,
+                Some(done) = self.asked.recv() => {
+                    if self.hear_what_is_there().await.is_none() {
+                        return;
+                    }
+                    let _ = done.send(());
+                    continue;
+                }
+                delivered = self.channel.next() => delivered,
+            };
+            let failed = delivered.is_err();
+            if self.take(delivered).await.is_none() {
+                return;
+            }
+            if failed {
+                tokio::select! {
+                    () = self.deaf.stopped() => return,
+                    () = tokio::time::sleep(REST) => {}
+                }
+            }
+        }
+    }
+
+    /// Until the channel has nothing at hand any more; but a flood is not waited for.
+    async fn hear_what_is_there(&self) -> Option<()> {
+        for _ in 0..AT_ONCE {
+            let at_once = tokio::time::timeout(Duration::ZERO, self.channel.next()).await;
+            let Ok(Ok(delivered)) = at_once else {
+                return Some(());
+            };
+            self.take(Ok(delivered)).await?;
+        }
+        Some(())
+    }
+
+    /// Nothing when the session is gone, or its log takes nothing any more, which ends it.
+    async fn take(&self, delivered: Result<Delivered, ChannelError>) -> Option<()> {
+        let session = Session {
+            inner: self.session.upgrade()?,
         };
         match delivered {
             Ok(delivered) => {
-                let Some(inner) = session.upgrade() else {
-                    return;
-                };
-                let session = Session { inner };
-                // A log that takes nothing any more ends the session, and with it this.
-                if session
-                    .take_delivery(channel.as_ref(), &delivered)
-                    .await
-                    .is_err()
-                {
-                    return;
-                }
+                let taken = session.take_delivery(self.channel.as_ref(), &delivered);
+                taken.await.ok()
             }
             Err(problem) => {
-                let Some(inner) = session.upgrade() else {
-                    return;
-                };
-                Session { inner }.note(Err(problem));
-                tokio::select! {
-                    () = deaf.stopped() => return,
-                    () = tokio::time::sleep(REST) => {}
-                }
+                session.note(Err(problem));
+                Some(())
             }
         }
     }

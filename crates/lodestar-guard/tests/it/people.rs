@@ -114,6 +114,10 @@ impl Channel for Pigeon {
         })
     }
 
+    fn is_at_hand(&self) -> bool {
+        true
+    }
+
     fn recorded<'a>(&'a self, delivered: &'a Delivered) -> Doing<'a, ()> {
         self.sent.lock().unwrap().pop_front();
         self.recorded.lock().unwrap().push(delivered.clone());

@@ -327,6 +327,10 @@ impl Channel for Doubting {
         self.pigeon.next()
     }
 
+    fn is_at_hand(&self) -> bool {
+        true
+    }
+
     fn recorded<'a>(&'a self, delivered: &'a Delivered) -> Doing<'a, ()> {
         let let_go = self.pigeon.recorded.lock().unwrap().len();
         if self.grants_on_disk() <= let_go {
@@ -391,6 +395,10 @@ impl Channel for Slow {
 
     fn next(&self) -> Doing<'_, Delivered> {
         self.pigeon.next()
+    }
+
+    fn is_at_hand(&self) -> bool {
+        true
     }
 
     fn recorded<'a>(&'a self, delivered: &'a Delivered) -> Doing<'a, ()> {
@@ -511,4 +519,99 @@ async fn a_request_that_cannot_be_answered_any_more_does_not_lie_in_the_drop_dir
     let other = open("[approvals.default]\nquorum = 2\n").await;
     assert!(!file.exists());
     other.close("done").await.unwrap();
+}
+
+/// A yes and a no lie there before anybody listens, and in whatever order they are found.
+#[tokio::test]
+async fn a_no_that_lies_beside_a_yes_ends_the_request_whichever_is_found_first() {
+    for at in 0..8 {
+        let project = Project::new();
+        let tool = CountingTool::new("box.send");
+        let open = async || {
+            let others = ["box.read", "box.write"].map(CountingTool::new);
+            let setup = project.setup(&config(0, ""), &others).tool(tool.clone());
+            let told: Arc<dyn Channel> = Arc::new(DropDirectory::below(&project.root));
+            setup.holds(Holds::Tell(vec![told])).open().await.unwrap()
+        };
+        let session = open().await;
+        let request = times_out(&session, send()).await;
+        let folder = DropDirectory::path_below(&project.root).join(session.id().as_str());
+        let announced = std::fs::read(folder.join(format!("{request}.request.json"))).unwrap();
+        let announced: Announcement = serde_json::from_slice(&announced).unwrap();
+        session.close("client went away").await.unwrap();
+        gone(&project, session).await;
+        let words = [(1, GRANT), (2, ApprovalDecision::Deny)];
+        for (who, word) in words {
+            let nonce = if at % 2 == 0 { who } else { 9 - who };
+            let name = format!("{request}.{nonce:032x}.answer.json");
+            std::fs::write(folder.join(name), said(&announced.request, who, word)).unwrap();
+        }
+        let again = open().await;
+        let reply = again.call("box.send", send()).await.unwrap();
+        assert!(!reply.ran(), "{reply:?}");
+        assert_eq!(tool.ran(), 0);
+        again.close("done").await.unwrap();
+        project.assert_sound(again.id());
+        let events = project.events(again.id());
+        assert_eq!(count(&events, "approval.denied"), 1);
+    }
+}
+
+/// With nobody waiting at all, the first call that is made again finds the answer.
+#[tokio::test]
+async fn a_grant_that_lay_there_before_the_session_was_taken_up_opens_the_first_call() {
+    for _ in 0..8 {
+        let project = Project::new();
+        let (tool, pigeon) = (CountingTool::new("box.send"), Arc::new(Pigeon::default()));
+        let config = config(0, "");
+        let session = open(&project, &config, &tool, &pigeon).await;
+        times_out(&session, send()).await;
+        session.close("client went away").await.unwrap();
+        gone(&project, session).await;
+        pigeon.say(&pigeon.requests()[0], 1, GRANT);
+        let again = open(&project, &config, &tool, &pigeon).await;
+        assert!(again.call("box.send", send()).await.unwrap().ran());
+        again.close("done").await.unwrap();
+    }
+}
+
+#[tokio::test]
+async fn very_many_open_requests_are_taken_up_again_too() {
+    let project = Project::new();
+    let (tool, pigeon) = (CountingTool::new("box.send"), Arc::new(Pigeon::default()));
+    let config = config(0, "");
+    let session = open(&project, &config, &tool, &pigeon).await;
+    for number in 0..1_700 {
+        let arguments = json!({"to": "anna@corp.example", "text": format!("letter {number}")});
+        times_out(&session, arguments).await;
+    }
+    let id = session.id().clone();
+    session.close("client went away").await.unwrap();
+    gone(&project, session).await;
+    pigeon.say(&pigeon.requests()[0], 1, GRANT);
+    let again = open(&project, &config, &tool, &pigeon).await;
+    assert_eq!(*again.id(), id);
+    let arguments = json!({"to": "anna@corp.example", "text": "letter 0"});
+    assert!(again.call("box.send", arguments).await.unwrap().ran());
+    again.close("done").await.unwrap();
+}
+
+#[tokio::test]
+async fn a_call_that_is_halted_while_it_waits_says_so() {
+    let project = Project::new();
+    let (tool, pigeon) = (CountingTool::new("box.send"), Arc::new(Pigeon::default()));
+    let session = open(&project, &config(20_000, ""), &tool, &pigeon).await;
+    let call = tokio::spawn({
+        let session = session.clone();
+        async move { session.call("box.send", send()).await.unwrap() }
+    });
+    pigeon.announced(1).await;
+    session.halt("enough").unwrap();
+    let reply = call.await.unwrap();
+    assert!(
+        matches!(reply.refusal(), Some(Rejection::Halted)),
+        "{reply:?}"
+    );
+    session.close("done").await.unwrap();
+    project.assert_sound(session.id());
 }
