@@ -2,6 +2,7 @@
 
 use std::io;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicI64, Ordering};
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use lodestar_core::time::Timestamp;
@@ -26,6 +27,18 @@ impl Clock {
     /// Any other.
     pub fn new(now: impl Fn() -> Timestamp + Send + Sync + 'static) -> Self {
         Self(Arc::new(now))
+    }
+
+    /// The same, but it never shows less than this, nor than it has shown before: what is recorded with
+    /// its times is in order, whatever becomes of the system's clock.
+    #[must_use]
+    pub fn never_before(self, start: Timestamp) -> Self {
+        let latest = AtomicI64::new(start.unix_micros());
+        Self::new(move || {
+            let now = self.now().unix_micros();
+            let latest = latest.fetch_max(now, Ordering::AcqRel).max(now);
+            Timestamp::from_unix_micros(latest).unwrap_or(Timestamp::MAX)
+        })
     }
 
     /// What it shows.
@@ -71,5 +84,25 @@ impl SaltPool {
         salt.copy_from_slice(&self.bytes[self.used..self.used + SALT_BYTES]);
         self.used += SALT_BYTES;
         Ok(salt)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Mutex;
+
+    use super::*;
+
+    fn at(micros: i64) -> Timestamp {
+        Timestamp::from_unix_micros(micros).expect("a moment")
+    }
+
+    #[test]
+    fn a_clock_that_is_set_back_stands_still_until_it_is_later_again() {
+        let shown = Arc::new(Mutex::new(vec![at(7), at(40), at(60), at(20), at(50)]));
+        let system = Clock::new(move || shown.lock().expect("whole").pop().expect("one more"));
+        let clock = system.never_before(at(30));
+        let told: Vec<_> = (0..5).map(|_| clock.now()).collect();
+        assert_eq!(told, [at(50), at(50), at(60), at(60), at(60)]);
     }
 }

@@ -181,6 +181,12 @@ impl LogWriter {
         &self.inner.shared.dir
     }
 
+    /// The log's own clock, which never runs backwards. Whoever puts times into payloads takes them from
+    /// here: then they are in order with those of the events.
+    pub fn clock(&self) -> &Clock {
+        &self.inner.shared.clock
+    }
+
     /// How many events have been appended, and the root over them.
     pub fn head(&self) -> (u64, Digest) {
         self.inner.shared.head()

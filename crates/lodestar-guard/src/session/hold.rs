@@ -274,13 +274,17 @@ impl Session {
         match &self.inner.holds {
             Holds::Leave => Asking::Nobody,
             Holds::Tell(_) => Asking::Outside,
-            Holds::Ask(resolver) => match self.office().asked.insert(request.id) {
-                true => Asking::Inside {
-                    resolving: resolver.resolve(request),
-                    _asked: AskedOf(self, request.id),
-                },
-                false => Asking::Outside,
-            },
+            Holds::Ask(resolver) => {
+                // The resolver may use the session: nothing is locked while it is called.
+                let is_first = self.office().asked.insert(request.id);
+                match is_first {
+                    true => Asking::Inside {
+                        resolving: resolver.resolve(request),
+                        _asked: AskedOf(self, request.id),
+                    },
+                    false => Asking::Outside,
+                }
+            }
         }
     }
 

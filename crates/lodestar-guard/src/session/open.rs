@@ -18,7 +18,6 @@ use lodestar_kernel::step::Steps;
 use lodestar_kernel::stop::Stop;
 use lodestar_kernel::tool::Tool;
 use lodestar_kernel::{Kernel, Parts};
-use lodestar_log::Clock;
 use lodestar_policy::{Agent, Desk, Gate, GateError, PolicyError};
 use thiserror::Error;
 use tokio::sync::RwLock;
@@ -289,7 +288,7 @@ impl Setup {
             registry,
             log: writer.clone(),
             agent,
-            clock: Clock::system(),
+            clock: writer.clock().clone(),
             steps,
         });
         let session = Session {

@@ -222,6 +222,13 @@ async fn times_that_run_backwards_are_found() {
         let seq = told.edit(kind, 0, change);
         told.assert_found(seq, what);
     }
+    // After it was asked, and yet before what was heard first.
+    let (told, request) = granted().await;
+    let asked = serde_json::to_value(request.created_at).unwrap();
+    let seq = told.edit("approval.granted@1", 0, |answer| {
+        answer["heard_at"] = later(&asked, 0);
+    });
+    told.assert_found(seq, "heard before what was heard before it");
 }
 
 #[tokio::test]

@@ -119,7 +119,7 @@ impl Shared {
             blobs: dir.blobs_dir(),
             dir,
             key: Arc::clone(&options.key),
-            clock: options.clock.clone(),
+            clock: options.clock.clone().never_before(tip.time),
             checkpoint_after: options.checkpoint_after,
             salts: Mutex::new(SaltPool::new()),
             state: Mutex::new(State {

@@ -194,6 +194,12 @@ impl Desk {
     ) -> Result<Heard, AppendError> {
         self.settle();
         let parents: Vec<u64> = self.parents(id).chain([consumed]).collect();
+        // As when somebody is heard.
+        let spending = self.taken.get(&id).map(Arc::clone);
+        let spent = spending.as_ref().map(|spending| spending.lock());
+        if let Some(closing) = spent.as_deref().copied().and_then(Spent::closing) {
+            self.requests.close(id, closing);
+        }
         let mut record = Answer::confirmed(id, confirmed.id(), now);
         let counted = self.requests.confirm(id, confirmed, approvers, now);
         let (kind, heard) = told(counted, &mut record);

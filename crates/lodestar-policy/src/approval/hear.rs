@@ -95,14 +95,10 @@ impl Hearing {
         self.standing(now).map(|one| one.statement).collect()
     }
 
-    /// Whether something was heard and counted later than this.
-    pub(super) fn was_heard_after(&self, now: Timestamp) -> bool {
-        self.granted.iter().any(|one| now < one.heard_at)
-    }
-
-    /// Every yes that is neither out of date nor by a key that was revoked since.
+    /// Every yes that had been said by then, and was neither out of date nor by a key that was revoked.
     fn standing(&self, now: Timestamp) -> impl Iterator<Item = &Granted> {
-        self.granted.iter().filter(move |one| now < one.until)
+        let counts = move |one: &&Granted| one.heard_at <= now && now < one.until;
+        self.granted.iter().filter(counts)
     }
 
     /// Checks a statement and counts it if it holds.
