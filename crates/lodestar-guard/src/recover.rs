@@ -117,6 +117,12 @@ pub(crate) fn interrupted(
         };
         let past = Past::of(&dir).map_err(named)?;
         end_calls(&writer, &past).map_err(named)?;
+        let over = past.lately_over().into_iter();
+        recovered.ended.extend(over.map(|(request, closing)| Ended {
+            session: session.clone(),
+            request,
+            closing,
+        }));
         let fits = wanted.is_none_or(|wanted| wanted == session) && is_same(&past, opening);
         if recovered.again.is_none() && past.waits(now) && fits {
             recovered.again = Some(TakenUp { writer, past });

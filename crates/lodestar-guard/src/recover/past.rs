@@ -1,7 +1,7 @@
 //! What a session that is over left behind, read from its log: calls without an end, requests without
 //! an answer, confirmations that were spent.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, VecDeque};
 use std::fmt::Display;
 
 use lodestar_core::event::EventType;
@@ -11,11 +11,15 @@ use lodestar_kernel::opening::Opening;
 use lodestar_kernel::record::{Cleared, Finished, Rejected, Unknown};
 use lodestar_log::{Event, Reader, SessionDir};
 use lodestar_policy::confirmation::{Consumed, SpentBefore};
-use lodestar_policy::{Answer, ApprovalRequest, Closed, Closing, Requests};
+use lodestar_policy::{Answer, ApprovalRequest, Closed, Closing, Requests, Standing};
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 
 use crate::error::GuardError;
+
+/// How many requests can have ended without anybody being told: those that were being withdrawn when the
+/// session stopped.
+const LATELY: usize = 64;
 
 /// A session, as its log tells it.
 #[derive(Debug, Default)]
@@ -29,6 +33,8 @@ pub(crate) struct Past {
     /// Whether it was halted, which is for good.
     pub(crate) halted: bool,
     confirmations: SpentBefore,
+    /// The requests that something was said of last.
+    lately: VecDeque<RequestId>,
     unfinished: BTreeMap<ActionId, (u64, Unknown)>,
 }
 
@@ -60,6 +66,10 @@ impl Past {
     }
 
     fn take_in(&mut self, seq: u64, told: Told) {
+        if let Some(request) = told.request() {
+            self.lately.truncate(LATELY - 1);
+            self.lately.push_front(request);
+        }
         match told {
             Told::Opened(opening) => self.opening = Some(*opening),
             Told::Halted => self.halted = true,
@@ -126,6 +136,18 @@ impl Past {
         self.confirmations.spent()
     }
 
+    /// Requests that ended shortly before the session did: people may not have been told.
+    pub(crate) fn lately_over(&self) -> BTreeMap<RequestId, Closing> {
+        let over = self.lately.iter().filter_map(|request| {
+            let standing = self.requests.standing(*request)?;
+            match standing {
+                Standing::Over(closing) => Some((*request, closing)),
+                Standing::Open | Standing::Granted => None,
+            }
+        });
+        over.collect()
+    }
+
     /// Whether somebody can still answer one of its requests, or spend an answer.
     pub(crate) fn waits(&self, now: Timestamp) -> bool {
         let mut live = self.requests.live();
@@ -147,6 +169,21 @@ enum Told {
 }
 
 impl Told {
+    /// The request that it may have ended.
+    fn request(&self) -> Option<RequestId> {
+        match self {
+            Self::Answered(answer) => Some(answer.request),
+            Self::Closed(closed) => Some(closed.request),
+            Self::Cleared(cleared) => cleared.request,
+            Self::Rejected(rejected) => rejected.spent_in_vain(),
+            Self::Opened(_)
+            | Self::Halted
+            | Self::Requested(_)
+            | Self::Consumed(_)
+            | Self::Ended(_) => None,
+        }
+    }
+
     /// None where it cannot be read: verification and replay say so.
     fn read(kind: EventType, payload: Value) -> Option<Self> {
         Some(match kind {

@@ -268,8 +268,13 @@ async fn follow(plan: Plan) -> Story {
 
     let session = open_again(&scene, plan).await;
     assert_eq!(scene.ran().len(), ran, "{plan:?}: nothing runs by itself");
-    if let Some((_, folder)) = &open {
-        heard(folder).await;
+    // A session that is over for good hears nothing any more, and shows nothing to anybody.
+    if let Some((request, folder)) = &open {
+        let goes_on = request.session == *session.id();
+        match goes_on {
+            true => heard(folder).await,
+            false => assert!(asked(&scene).is_none(), "{plan:?}: nobody waits"),
+        }
     }
     let before = story(&scene);
     assert!(
