@@ -1,11 +1,12 @@
 //! What operators said of an act before it was asked for. When an action is held, confirmations that were
 //! dropped for it are laid beside it; the log has each as it came, and what became of it.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use std::time::Duration;
 
+use lodestar_core::digest::{Digest, sha256};
 use lodestar_core::event::EventType;
 use lodestar_core::statement::ConfirmationId;
 use lodestar_core::statement::confirmation::{
@@ -25,7 +26,7 @@ use super::outside::REST;
 use super::{Inner, OpenError, Session};
 use crate::channel::ChannelError;
 use crate::config::Config;
-use crate::confirmations::{Arrivals, DropFolder, ledger};
+use crate::confirmations::{Arrivals, DropFolder, Found, ledger};
 use crate::error::GuardError;
 
 /// Where confirmations are found, what they are worth, and which were spent.
@@ -33,8 +34,41 @@ pub(super) struct Beforehand {
     rules: Confirmations,
     folder: DropFolder,
     ledger: Mutex<Ledgers>,
-    /// Looked at, and left there for the sessions that they are for.
-    for_others: Mutex<BTreeSet<PathBuf>>,
+    staying: Mutex<Staying>,
+    /// One look at a time, so that nothing is looked at twice.
+    looking: Arc<tokio::sync::Mutex<()>>,
+}
+
+/// What was looked at and stays where it lies. Whoever can write there can write much: of either, as much
+/// is remembered as an honest folder can hold.
+#[derive(Default)]
+struct Staying {
+    /// For other sessions.
+    for_others: BTreeSet<PathBuf>,
+    /// What may count later, by digest, and the event that recorded it.
+    later: BTreeMap<Digest, u64>,
+}
+
+/// Most that is remembered of either.
+const MOST_STAYING: usize = 4096;
+
+/// Most looks at one folder for one call: each gives some of what lies there.
+const MOST_LOOKS: usize = 16;
+
+impl Staying {
+    fn is_for_another(&mut self, path: PathBuf) {
+        if self.for_others.len() >= MOST_STAYING {
+            self.for_others.pop_first();
+        }
+        self.for_others.insert(path);
+    }
+
+    fn may_count_later(&mut self, digest: Digest, recorded: u64) {
+        if self.later.len() >= MOST_STAYING {
+            self.later.pop_first();
+        }
+        self.later.insert(digest, recorded);
+    }
 }
 
 /// How long arrivals are gathered before somebody looks: whoever drops many has them looked at together.
@@ -88,13 +122,14 @@ impl Beforehand {
             rules,
             folder,
             ledger: Mutex::new(Ledgers { shared, logged }),
-            for_others: Mutex::default(),
+            staying: Mutex::default(),
+            looking: Arc::default(),
         })
     }
 
-    fn for_others(&self) -> MutexGuard<'_, BTreeSet<PathBuf>> {
-        let for_others = self.for_others.lock();
-        for_others.unwrap_or_else(PoisonError::into_inner)
+    fn staying(&self) -> MutexGuard<'_, Staying> {
+        let staying = self.staying.lock();
+        staying.unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -175,7 +210,13 @@ impl Session {
         request: &ApprovalRequest,
     ) -> Result<(), GuardError> {
         let (session, asked) = (self.clone(), request.clone());
-        let considering = tokio::task::spawn_blocking(move || session.consider(&asked));
+        let looking = Arc::clone(&self.inner.confirmations.looking);
+        let looking = looking.lock_owned().await;
+        let considering = tokio::task::spawn_blocking(move || {
+            let considered = session.consider(&asked);
+            drop(looking);
+            considered
+        });
         let considered = considering.await.map_err(|_| GuardError::Panicked)??;
         if considered.counted {
             // What is put away stands only in the log from now on.
@@ -201,27 +242,31 @@ impl Session {
         };
         let fields = request.card.fields().map_err(GuardError::Canonical)?;
         let name = found_by(&fields, roles).map_err(GuardError::Canonical)?;
-        let mut for_others = own.for_others();
-        let found = match folder.dropped(name, &for_others) {
-            Ok(found) => found,
-            Err(problem) => {
-                self.note_problem(format!("{}: {problem}", folder.path().display()));
-                return Ok(considered);
-            }
-        };
         let act = HeldAct::on_card(&request.card, roles, &request.session);
         let act = act.map_err(GuardError::Canonical)?;
-        for one in found {
-            match self.consider_one(request, &act, &one.bytes)? {
-                Became::Counted => {
-                    considered.counted = true;
-                    considered.dealt_with.push(one.path);
+        let mut seen = own.staying().for_others.clone();
+        for _ in 0..MOST_LOOKS {
+            let Found { found, is_all } = match folder.dropped(name, &seen) {
+                Ok(found) => found,
+                Err(problem) => {
+                    self.note_problem(format!("{}: {problem}", folder.path().display()));
+                    return Ok(considered);
                 }
-                Became::Nothing => considered.dealt_with.push(one.path),
-                Became::ForAnother => {
-                    for_others.insert(one.path);
+            };
+            for one in found {
+                seen.insert(one.path.clone());
+                match self.consider_one(request, &act, &one.bytes)? {
+                    Became::Counted => {
+                        considered.counted = true;
+                        considered.dealt_with.push(one.path);
+                    }
+                    Became::Nothing => considered.dealt_with.push(one.path),
+                    Became::ForAnother => own.staying().is_for_another(one.path),
+                    Became::NotYet => {}
                 }
-                Became::NotYet => {}
+            }
+            if is_all || considered.counted {
+                break;
             }
         }
         Ok(considered)
@@ -235,9 +280,16 @@ impl Session {
     ) -> Result<Became, GuardError> {
         let own = &self.inner.confirmations;
         let now = self.now();
-        let asked = self.office().desk.recorded(request.id);
-        let recorded = Recorded::new(sent, now);
-        let recorded = self.write(EventType::CONFIRMATION_RECORDED, asked, &recorded)?;
+        let digest = sha256(sent);
+        let before = own.staying().later.get(&digest).copied();
+        let recorded = match before {
+            Some(recorded) => recorded,
+            None => {
+                let asked = self.office().desk.recorded(request.id);
+                let recorded = Recorded::new(sent, now);
+                self.write(EventType::CONFIRMATION_RECORDED, asked, &recorded)?
+            }
+        };
         self.inner.kernel.steps().made(Step::Found);
         let settled = {
             let mut ledger = own.ledger.lock().unwrap_or_else(PoisonError::into_inner);
@@ -247,13 +299,21 @@ impl Session {
             // Who cannot say whether it was spent grants nothing.
             Err(problem) => {
                 self.note_problem(format!("the ledger of confirmations: {problem}"));
+                own.staying().may_count_later(digest, recorded);
                 Ok(Became::NotYet)
             }
             Ok(Settled::Missing) => Ok(Became::Nothing),
             Ok(Settled::Refused(refused)) => {
-                self.write(EventType::CONFIRMATION_REFUSED, Some(recorded), &refused)?;
+                let is_early = matches!(refused.reason, Unmatched::NotYetValid { .. });
+                // It is said once that something is early, however often it is looked at.
+                if before.is_none() || !is_early {
+                    self.write(EventType::CONFIRMATION_REFUSED, Some(recorded), &refused)?;
+                }
                 Ok(match &refused.reason {
-                    Unmatched::NotYetValid { .. } => Became::NotYet,
+                    Unmatched::NotYetValid { .. } => {
+                        own.staying().may_count_later(digest, recorded);
+                        Became::NotYet
+                    }
                     Unmatched::Mismatch { fields }
                         if fields.contains(&ConfirmationField::Session) =>
                     {

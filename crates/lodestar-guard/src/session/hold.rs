@@ -146,7 +146,12 @@ impl Session {
             let (request, world);
             (proposed, request, world) = self.ask(proposed, &held).await?;
             let id = request.id;
-            self.consider_confirmations(&request).await?;
+            tokio::select! {
+                considered = self.consider_confirmations(&request) => considered?,
+                // Whoever is told to stop does not wait for a folder or a ledger.
+                () = limits.stop.stopped() => {}
+                () = self.inner.kernel.stopped() => {}
+            }
             let why = match self.wait_for(&request, held, until, limits).await? {
                 Answered::Yes(permit) => {
                     self.inner.kernel.steps().made(Step::Permitted);
