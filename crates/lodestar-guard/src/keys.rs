@@ -60,6 +60,9 @@ impl Keys {
     }
 
     pub(crate) fn trust(&self) -> Trust {
-        Trust::only(self.log.public())
+        Trust {
+            operators: self.operators.clone(),
+            ..Trust::only(self.log.public())
+        }
     }
 }

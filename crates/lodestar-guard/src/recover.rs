@@ -152,8 +152,11 @@ fn left_requests(dir: &SessionDir) -> std::io::Result<bool> {
     file.take(MAX_TAIL).read_to_end(&mut tail)?;
     let last = tail.trim_ascii_end().rsplit(|byte| *byte == b'\n').next();
     let last: serde_json::Value = serde_json::from_slice(last.unwrap_or_default())?;
+    // What was written after the closing, as a redaction is, says nothing of requests.
+    let kind = last.pointer("/head/type").and_then(|kind| kind.as_str());
+    let is_closing = kind.is_some_and(|kind| kind.starts_with(EventType::SESSION_CLOSED.name()));
     Ok(match last.pointer("/payload/open_requests") {
-        None => false,
+        None => !is_closing,
         Some(serde_json::Value::Array(open)) => !open.is_empty(),
         // A long list does not stand in the line itself.
         Some(_) => true,

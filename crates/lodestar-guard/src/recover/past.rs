@@ -32,6 +32,8 @@ pub(crate) struct Past {
     pub(crate) recorded: BTreeMap<RequestId, u64>,
     /// Whether it was halted, which is for good.
     pub(crate) halted: bool,
+    /// Whether everything that was asked, said and spent can still be read.
+    is_whole: bool,
     confirmations: SpentBefore,
     /// The requests that something was said of last.
     lately: VecDeque<RequestId>,
@@ -42,7 +44,10 @@ impl Past {
     /// Reads the whole log of a session.
     pub(crate) fn of(dir: &SessionDir) -> Result<Self, GuardError> {
         let reader = Reader::open(dir).map_err(unreadable)?;
-        let mut past = Self::default();
+        let mut past = Self {
+            is_whole: true,
+            ..Self::default()
+        };
         for event in reader {
             past.follow(&event.map_err(unreadable)?, dir)?;
         }
@@ -54,8 +59,9 @@ impl Past {
         let Some(kind) = kind.filter(|kind| CONCERNED.contains(kind)) else {
             return Ok(());
         };
-        // What was redacted cannot be named any more.
+        // What was redacted may have been what spent a grant: nobody can tell any more.
         let Some(payload) = event.whole(dir).map_err(unreadable)? else {
+            self.is_whole = false;
             return Ok(());
         };
         let told = Told::read(kind, payload);
@@ -151,7 +157,7 @@ impl Past {
     /// Whether somebody can still answer one of its requests, or spend an answer.
     pub(crate) fn waits(&self, now: Timestamp) -> bool {
         let mut live = self.requests.live();
-        !self.halted && live.any(|hearing| now < hearing.request().expires_at)
+        !self.halted && self.is_whole && live.any(|hearing| now < hearing.request().expires_at)
     }
 }
 
