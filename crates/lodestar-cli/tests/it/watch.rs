@@ -454,10 +454,7 @@ fn assert_card(card: &str, columns: usize, four: &str) {
     let rows: Vec<&str> = card.lines().filter(|row| !row.is_empty()).collect();
     assert!(rows.len() > 40, "{card}");
     for row in &rows {
-        assert!(
-            row.starts_with("▌ ") || row.starts_with("┆ "),
-            "{row:?}:\n{card}"
-        );
+        assert!(row.starts_with(['▌', '┆']), "{row:?}:\n{card}");
         assert!(row.chars().count() <= columns, "{row:?}:\n{card}");
     }
     for label in ["▌ needs", "▌ agreed", "▌ fingerprint", "▌ last four"] {
