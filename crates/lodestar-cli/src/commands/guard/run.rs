@@ -46,8 +46,8 @@ Held calls wait for people, who answer with `lodestar approve`, as long as `appr
 says; stderr says which. Then, or at once where that is 0, they end, and their requests stay open.
 A step that ends otherwise than expected exits with 1.
 
-Before each step stands `ran`, or `hold` or `deny` where that is why it did not run; whether what ran
-was asked for first, `lodestar policy explain` tells.
+Before each step stands `ran`, or `hold` or `deny` where that is why it did not run; whether what
+ran was asked for first, `lodestar policy explain` tells.
 
 Examples:
   lodestar guard run --config lodestar.toml --script rehearsal.toml
