@@ -22,6 +22,9 @@ Examples:
   lodestar belief why BELIEF        the chain behind one belief
   lodestar policy show              what runs, what is asked for, what is refused
   lodestar tools list               the tools, and how far each may reach
+  lodestar approve list             what waits for a person
+  lodestar approve watch            see requests arrive, and answer them
+  lodestar confirm --help           say yes to one call before it is asked for
   lodestar replay latest            does everything follow from the log?
 
 Exit codes:

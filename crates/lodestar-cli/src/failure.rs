@@ -81,6 +81,14 @@ impl Failure {
         Self::new(Exit::CheckFailed, message)
     }
 
+    /// On one line, with what to do about it.
+    pub(crate) fn with_help(&self) -> String {
+        match &self.help {
+            Some(help) => format!("{}; {help}", self.message),
+            None => self.message.clone(),
+        }
+    }
+
     pub(crate) fn message(&self) -> &str {
         &self.message
     }

@@ -13,19 +13,27 @@ const WORD_WINDOW: usize = 64;
 /// One line of at most `columns` columns. A longer text ends in a marker with the number of bytes
 /// that are not shown.
 pub(crate) fn line(text: &str, columns: usize) -> String {
+    beginning(text, 0, columns).0
+}
+
+/// The same of a text of which `more` bytes that follow are not even looked at; and how many bytes are
+/// not shown.
+pub(crate) fn beginning(text: &str, more: usize, columns: usize) -> (String, usize) {
+    let total = text.len().saturating_add(more);
     let mut shown = Shown::default();
     let mut fits = Fit::default();
     for (at, c, mixed) in characters(text) {
         shown.push(c, mixed);
         if shown.columns <= columns {
-            fits = shown.fit(at + c.len_utf8(), columns, text.len(), fits);
+            fits = shown.fit(at + c.len_utf8(), columns, total, fits);
         } else {
-            shown.text.truncate(fits.shown);
-            shown.text.push_str(&cut(text.len() - fits.taken));
-            return shown.text;
+            return shown.cut_to(fits, total);
         }
     }
-    shown.text
+    match more {
+        0 => (shown.text, 0),
+        _ => shown.cut_to(fits, total),
+    }
 }
 
 /// All of it, as one line.
@@ -92,6 +100,13 @@ impl Shown {
         }
     }
 
+    fn cut_to(mut self, fits: Fit, total: usize) -> (String, usize) {
+        let hidden = total - fits.taken;
+        self.text.truncate(fits.shown);
+        self.text.push_str(&cut(hidden));
+        (self.text, hidden)
+    }
+
     fn fit(&self, taken: usize, columns: usize, total: usize, before: Fit) -> Fit {
         let marker = match total - taken {
             0 => 0,
@@ -145,7 +160,8 @@ fn picture(c: char) -> Option<char> {
 
 /// Whether a character acts instead of being seen: controls, format characters (bidirectional
 /// overrides and zero-width ones among them), separators that break lines, fillers and selectors
-/// that show nothing, and code points without a meaning of their own.
+/// that show nothing, and code points without a meaning of their own. The bar that only we start a row
+/// of a card with is one of them, and so is what passes for it.
 fn is_live(c: char) -> bool {
     let code = u32::from(c);
     if code < 0x7f {
@@ -156,6 +172,7 @@ fn is_live(c: char) -> bool {
         | 0x034f | 0x0600..=0x0605 | 0x061c | 0x06dd | 0x070f | 0x0890..=0x0891 | 0x08e2
         | 0x115f..=0x1160 | 0x17b4..=0x17b5 | 0x180b..=0x180f
         | 0x200b..=0x200f | 0x2028..=0x202e | 0x2060..=0x206f
+        | 0x2503 | 0x2588..=0x2590 | 0x2758..=0x275a
         | 0x2800 | 0x3164
         | 0xe000..=0xf8ff | 0xfdd0..=0xfdef | 0xfe00..=0xfe0f | 0xfeff | 0xffa0
         | 0xfff0..=0xfffc

@@ -59,7 +59,7 @@ impl Chosen {
     ) -> Result<(OperatorName, OperatorKey), Failure> {
         let name = match self {
             Self::Name(name) => name,
-            Self::Only => only_operator(installation, what)?,
+            Self::Only => only_operator(installation, what, "--as")?,
             Self::File(path) => {
                 let path = inert::path(&path);
                 return Err(Failure::usage(format!(
@@ -80,7 +80,10 @@ impl Chosen {
         let path = match self {
             Self::File(path) => path.clone(),
             Self::Name(name) => path_of(name, installation)?,
-            Self::Only => path_of(&only_operator(installation, what)?, installation)?,
+            Self::Only => path_of(
+                &only_operator(installation, what, "--operator")?,
+                installation,
+            )?,
         };
         OperatorKey::parse(&files::read_private(&path)?).map_err(|e| {
             let path = inert::path(&path);
@@ -105,16 +108,22 @@ fn path_of(name: &OperatorName, installation: &Installation) -> Result<PathBuf, 
     )))
 }
 
-fn only_operator(installation: &Installation, what: &str) -> Result<OperatorName, Failure> {
+/// `option` is how a command is told whose key is meant.
+fn only_operator(
+    installation: &Installation,
+    what: &str,
+    option: &str,
+) -> Result<OperatorName, Failure> {
     let mut names = installation::operator_keys(installation)?;
     match (names.pop(), names.len()) {
         (Some(name), 0) => Ok(name),
         (None, _) => Err(Failure::not_authorised(format!(
             "{what} is signed by an operator, and no operator's key is here"
         ))
-        .help(
-            "make one with `lodestar approve keygen --name NAME`, or name a file with --operator-key",
-        )),
+        .help(match option {
+            "--as" => "make one with `lodestar approve keygen --name NAME`",
+            _ => "make one with `lodestar approve keygen --name NAME`, or name a file with --operator-key",
+        })),
         (Some(last), _) => {
             let names: Vec<&str> = names
                 .iter()
@@ -122,7 +131,7 @@ fn only_operator(installation: &Installation, what: &str) -> Result<OperatorName
                 .map(OperatorName::as_str)
                 .collect();
             Err(Failure::usage("several operators have keys here").help(format!(
-                "say who signs with --operator: {}",
+                "say who signs with {option}: {}",
                 names.join(", ")
             )))
         }

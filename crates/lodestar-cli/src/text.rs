@@ -47,6 +47,19 @@ impl Line {
         pieces.collect()
     }
 
+    /// The columns that it takes.
+    pub(crate) fn columns(&self) -> usize {
+        self.0.iter().map(|(_, text)| columns_of(text)).sum()
+    }
+
+    /// Cut to a number of columns, and says so.
+    pub(crate) fn cut(self, columns: usize) -> Self {
+        match self.columns() > columns {
+            true => self.fitted(columns.saturating_sub(1)).and(Tone::Dim, "…"),
+            false => self,
+        }
+    }
+
     /// Cut to a number of columns.
     pub(crate) fn fitted(self, columns: usize) -> Self {
         let mut left = columns;

@@ -25,7 +25,7 @@ use crate::cli::App;
 use crate::configured::{ConfigArgs, Configured};
 use crate::failure::{Exit, Failure};
 use crate::inert;
-use crate::installation::Installation;
+use crate::installation::{self, Installation};
 use crate::operator::{self, OperatorArgs};
 use act::Named;
 
@@ -34,7 +34,11 @@ A confirmation is evidence and runs nothing. A session that holds exactly this a
 spends it once, and counts it as one approval by the operator, if `[confirmations]` in the
 configuration says `mode = \"enforce\"` and names the key. With `report-only`, the default, the log
 says what would have matched. It is bound to one session and lasts 30 s unless --ttl says
-otherwise: 15 minutes at most, and 24 hours for a contract review of what stays below L4.
+otherwise: 15 minutes at most, and 24 hours for a contract review of what stays below L4. That
+session exists already, or the configuration names it with `session_id`.
+
+With --decline, the word is recorded when the act is held, and stops nothing by itself: people are
+asked as they would be without it. `lodestar approve deny` ends a request.
 
 Examples:
   lodestar confirm --tool fs.write --args call.json
@@ -63,7 +67,7 @@ pub(crate) struct ConfirmArgs {
     #[arg(long, value_name = "FILE", required = true)]
     args: Option<PathBuf>,
 
-    /// The session that is going to call it: its id, the beginning of it, or `latest`
+    /// The session that is going to call it, which exists: its id, the beginning of it, or `latest`
     /// [default: the one that the configuration names, or else `latest`]
     #[arg(long, value_name = "SESSION")]
     session: Option<String>,
@@ -77,7 +81,7 @@ pub(crate) struct ConfirmArgs {
     #[arg(long, value_name = "ORIGIN")]
     origin: Option<ConfirmationOrigin>,
 
-    /// Say that the act is not wanted
+    /// Record that the act is not wanted; this stops nothing by itself
     #[arg(long)]
     decline: bool,
 
@@ -120,14 +124,23 @@ fn confirm(args: &ConfirmArgs, app: &mut App) -> Result<Exit, Failure> {
     let installation = Installation::locate()?;
     let sealed = chosen.sealed(&installation, "a confirmation")?;
     let keys = &config.confirmations.keys;
+    let owner = match (
+        args.operator.name(),
+        installation::operator_keys(&installation)?.as_slice(),
+    ) {
+        (Some(name), _) => Some(name.to_owned()),
+        (None, [only]) => Some(only.as_str().to_owned()),
+        (None, _) => None,
+    };
     let key = keys.with_key(&sealed.public()).ok_or_else(|| {
         Failure::not_authorised(
             "this key is not in `confirmations.keys`, so nobody would trust what it signs",
         )
         .help(format!(
-            "an operator adds it to `{}`: public_key = \"{}\"",
+            "an operator adds it to `{}`:\n  [[confirmations.keys]]\n  public_key = \"{}\"\n  origins = [\"operator-contract-review\"]\n  operators = [\"{}\"]",
             inert::path(&configured.file),
-            sealed.public()
+            sealed.public(),
+            owner.as_deref().unwrap_or("NAME")
         ))
     })?;
     let origin = origin(key, args.origin)?;
@@ -196,6 +209,9 @@ fn confirm(args: &ConfirmArgs, app: &mut App) -> Result<Exit, Failure> {
     writeln!(app.out, "  until        {expires}")?;
     writeln!(app.out, "  fingerprint  {}", named.fingerprint)?;
     writeln!(app.out, "  file         {}", inert::path(&path))?;
+    if decision == ConfirmationDecision::Decline {
+        writeln!(app.out, "  recorded; it stops nothing by itself")?;
+    }
     for doubt in doubts {
         app.note(doubt);
     }

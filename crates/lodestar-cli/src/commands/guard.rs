@@ -1,6 +1,7 @@
 //! `lodestar guard`: agents, governed.
 
 mod run;
+mod waiting;
 
 use clap::{Args, Subcommand};
 

@@ -20,7 +20,10 @@ fn sealed() -> (World, String, String) {
     let (world, id, four) = waiting();
     let typed = format!("{PASSPHRASE}\r");
     let steps = [
-        ("Passphrase for the new key of alice: ", typed.as_str()),
+        (
+            "Passphrase for the new key of alice (8 characters or more): ",
+            typed.as_str(),
+        ),
         ("Once more: ", typed.as_str()),
     ];
     let made = at_terminal(
@@ -408,6 +411,19 @@ fn a_key_whose_word_cannot_count_signs_nothing() {
             "was revoked at 2026",
         ),
         ("anna", &own, "", "registered for `anna`"),
+        ("alice", &own, "", "one of the roles release-manager"),
+        (
+            "alice",
+            &own,
+            "roles = [\"release-manager\"]\nclearance = \"L3\"",
+            "clearance L4, and has L3",
+        ),
+        (
+            "alice",
+            &own,
+            "roles = [\"release-manager\"]\nscope = \"project:web\"",
+            "scope global, and has project:web",
+        ),
     ] {
         register(actor, key, more);
         for args in [&grant[..], &deny[..]] {
@@ -416,9 +432,14 @@ fn a_key_whose_word_cannot_count_signs_nothing() {
         }
     }
     assert!(answers(&world).is_empty());
-    register("alice", &own, "");
+    register("alice", &own, "roles = [\"release-manager\"]");
     let run = world.run(&grant).expect(0);
     assert_eq!(run.err, "");
+    assert!(
+        run.out.contains("no log of the session is here"),
+        "{}",
+        run.out
+    );
     fs::remove_file(world.path("work/lodestar.toml")).expect("removed");
     let run = world.run(&deny).expect(0);
     assert!(run.err.contains("not known here"), "{}", run.err);
@@ -446,9 +467,74 @@ fn a_card_tells_what_it_leaves_out_and_each_reason_on_a_line_of_its_own() {
         "why held     held by the floor\n",
         "             · the policy asks\n",
         "             · ⟨U+202E⟩and an arbiter\n",
-        "… and 44 more values; `a` here, or `approve show --full`",
-        "… and 4 more; `approve show --json` has all",
+        "… and 44 more values; `a` in `approve watch`, or",
     ] {
         assert!(shown.contains(line), "{line}:\n{shown}");
     }
+    let running: Vec<&str> = shown.split_whitespace().filter(|w| *w != "┆").collect();
+    let more = "… and 4 more; `approve show --json` has all";
+    assert!(running.join(" ").contains(more), "{shown}");
+}
+
+#[test]
+fn a_card_says_how_much_of_a_huge_value_it_hides() {
+    let world = World::new();
+    let mut asked = request(1);
+    asked.request.card.action.arguments["body"] = json!("x".repeat(1_000_000));
+    announce(&drop_directory(&world), &settled(asked));
+    let id = request(1).request.id.to_string();
+    let shown = world.run(&["approve", "show", &id]).expect(0).out;
+    let crosses = shown.matches('x').count()
+        - shown
+            .lines()
+            .filter(|l| !l.contains("xxx"))
+            .collect::<String>()
+            .matches('x')
+            .count();
+    let hidden = 1_000_000 + 1 - crosses;
+    assert!(
+        shown.contains(&format!("(+{hidden} bytes)")),
+        "{hidden}:\n{shown}"
+    );
+    let said = shown
+        .lines()
+        .find(|line| line.contains("bytes are not shown"));
+    assert!(said.is_some_and(|line| line.contains("999,")), "{shown}");
+    assert!(shown.contains("--full"), "{shown}");
+    assert!(
+        shown.lines().all(|line| line.chars().count() <= 80),
+        "{shown}"
+    );
+}
+
+#[test]
+fn an_answer_says_whether_anybody_runs_the_session() {
+    let (world, id, four) = waiting();
+    world.add_operator();
+    let grant = ["approve", "grant", &id, "--yes-fingerprint", &four];
+    let writer = world.open("web", "s-1");
+    let run = world.run(&grant).expect(0);
+    assert!(run.out.contains("handed to the session"), "{}", run.out);
+    drop(writer);
+    let run = world.run(&grant).expect(0);
+    assert!(
+        run.out.contains("when the agent makes the call again"),
+        "{}",
+        run.out
+    );
+}
+
+#[test]
+fn several_operators_are_told_apart_by_the_option_that_there_is() {
+    let (world, id, four) = waiting();
+    world.add_operator();
+    let keygen = ["approve", "keygen", "--name", "bob", "--no-passphrase"];
+    world.run(&keygen).expect(0);
+    let grant = ["approve", "grant", &id, "--yes-fingerprint", &four];
+    let run = world.run(&grant).expect(2);
+    assert!(
+        run.err.contains("say who signs with --as: alice, bob"),
+        "{}",
+        run.err
+    );
 }

@@ -226,7 +226,10 @@ fn a_sealed_key_is_opened_on_the_terminal_only() {
     let world = project();
     let keygen = ["approve", "keygen", "--name", "carol"];
     let steps = [
-        ("new key of carol: ", "correct horse\r"),
+        (
+            "new key of carol (8 characters or more): ",
+            "correct horse\r",
+        ),
         ("Once more: ", "correct horse\r"),
     ];
     assert_eq!(at_terminal(&world, &keygen, &[], &steps).code, 0);

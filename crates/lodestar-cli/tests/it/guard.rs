@@ -58,6 +58,7 @@ fn machines_get_one_document() {
     assert_eq!(report["counts"]["held"], 1);
     assert_eq!(report["steps"][0]["called"]["text"], HOSTILE);
     assert_eq!(report["steps"][0]["note"], "reads the plan");
+    assert_eq!(report["steps"][0]["verdict"], serde_json::Value::Null);
     assert_eq!(report["steps"][2]["verdict"], "hold");
     assert_eq!(report["steps"][3]["verdict"], "deny");
     assert_eq!(report["steps"][4]["called"]["kind"], "tool_not_advertised");
@@ -276,4 +277,22 @@ fn people_elsewhere_are_told_through_the_server_that_the_configuration_names() {
     assert!(!format!("{}{}{logged}", run.out, run.err).contains(token));
     let here = fs::read_dir(world.path("work/.lodestar/approvals/s-1")).expect("a drop directory");
     assert!(here.count() > 0, "people here are asked too");
+}
+
+#[test]
+fn a_call_that_waits_for_somebody_says_so_meanwhile() {
+    let world = project();
+    let waits = "auto_approve_ceiling = 2\napproval_timeout_ms = 400";
+    configure(&world, "s-1", waits);
+    let script = SCRIPT.replace("approval_required", "approval_timeout");
+    world.write("work/script.toml", &script);
+    let run = world.run(&RUN).expect(0);
+    let said = "fs.write waits for a person: req_";
+    assert_eq!(run.err.matches(said).count(), 1, "{}", run.err);
+    assert!(run.err.contains("(lodestar approve watch)"), "{}", run.err);
+    assert!(
+        run.out.contains("of these 1 ran and 3 did not; 1 was held"),
+        "{}",
+        run.out
+    );
 }

@@ -83,7 +83,7 @@ fn world() -> World {
     let world = World::new();
     let typed = format!("{PASSPHRASE}\r");
     let steps = [
-        ("new key of alice: ", typed.as_str()),
+        ("new key of alice (8 characters or more): ", typed.as_str()),
         ("Once more: ", &typed),
     ];
     let keygen = ["approve", "keygen", "--name", "alice"];

@@ -9,7 +9,7 @@ use crate::terminal::{at_terminal, python, without_terminal};
 use crate::world::World;
 
 const KEYGEN: [&str; 4] = ["approve", "keygen", "--name", "alice"];
-const ONCE: &str = "new key of alice: ";
+const ONCE: &str = "new key of alice (8 characters or more): ";
 const AGAIN: &str = "Once more: ";
 
 fn mode(world: &World, name: &str) -> u32 {

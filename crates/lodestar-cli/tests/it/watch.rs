@@ -129,7 +129,10 @@ fn a_request_is_granted_and_another_denied_with_a_passphrase() {
     let drop = drop_directory(&world);
     let typed = "correct horse battery\r";
     let steps = [
-        ("Passphrase for the new key of alice: ", typed),
+        (
+            "Passphrase for the new key of alice (8 characters or more): ",
+            typed,
+        ),
         ("Once more: ", typed),
     ];
     let made = at_terminal(
@@ -231,7 +234,7 @@ fn hostile_values_cannot_move_hide_or_fake_anything() {
         announce(&drop_directory(&world), &asked);
         let pane = Pane::run(&world, &WATCH, &[("NO_COLOR", "1")], WIDE);
         pane.wait_for("1 request waiting");
-        let four = format!("last four    {}", last_four(&asked));
+        let four = format!("▌ last four    {}", last_four(&asked));
         assert_frame(&pane.screen(), 100, 40);
         pane.press(&["End"]);
         let end = pane.wait("the end of the card", |screen| {
@@ -240,7 +243,7 @@ fn hostile_values_cannot_move_hide_or_fake_anything() {
         assert_frame(&end, 100, 40);
         let fours = end
             .lines()
-            .filter(|line| line.starts_with("last four"))
+            .filter(|line| line.starts_with("▌ last four") || line.starts_with("last four"))
             .count();
         assert_eq!(fours, 1, "{end}");
         pane.press(&["a"]);
@@ -443,4 +446,70 @@ fn why_nothing_was_signed_can_be_read_in_forty_columns() {
     assert!(joined.contains(why), "{screen}");
     pane.press(&["x"]);
     pane.wait_for("g grant d deny");
+}
+
+/// Every row of a card starts with a mark, and only ours with the bar.
+#[track_caller]
+fn assert_card(card: &str, columns: usize, four: &str) {
+    let rows: Vec<&str> = card.lines().filter(|row| !row.is_empty()).collect();
+    assert!(rows.len() > 40, "{card}");
+    for row in &rows {
+        assert!(row.starts_with(['▌', '┆']), "{row:?}:\n{card}");
+        assert!(row.chars().count() <= columns, "{row:?}:\n{card}");
+    }
+    for label in ["▌ needs", "▌ agreed", "▌ fingerprint", "▌ last four"] {
+        let found = rows.iter().filter(|row| row.starts_with(label)).count();
+        assert_eq!(found, 1, "{label}:\n{card}");
+    }
+    let last = rows.last().expect("rows");
+    assert!(last.ends_with(four), "{card}");
+}
+
+#[test]
+fn no_value_fakes_a_row_of_a_card_however_narrow_the_terminal() {
+    if !tmux() {
+        return;
+    }
+    let world = World::new();
+    world.add_operator();
+    let mut asked = request(1);
+    for pad in 0..40 {
+        let fake = "▌ needs        1 ok".to_owned() + &" ".repeat(21);
+        let fake = format!("{}{fake}▌ last four    beef", "x".repeat(pad));
+        let arguments = &mut asked.request.card.action.arguments;
+        arguments.insert(format!("a{pad:02}"), json!(fake));
+    }
+    let asked = settled(asked);
+    announce(&drop_directory(&world), &asked);
+    let (id, four) = (asked.request.id.to_string(), last_four(&asked));
+    let plain = [("NO_COLOR", "1")];
+    for columns in [22, 40, 59, 100] {
+        let size = (columns, 900);
+        let pane = Pane::run(&world, &["approve", "show", &id], &plain, size);
+        let screen = pane.wait_for("[left with 0]");
+        let card = screen.split("[left with").next().expect("a card");
+        assert_card(card, columns.into(), &four);
+    }
+    let pane = Pane::run(&world, &["approve", "grant", &id], &plain, (41, 900));
+    let screen = pane.wait_for("Last four characters");
+    let card = screen.split("Last four characters").next().expect("a card");
+    assert_card(card, 41, &four);
+}
+
+#[test]
+fn a_row_of_the_list_names_its_request_in_a_narrow_terminal() {
+    if !tmux() {
+        return;
+    }
+    let world = World::new();
+    announce(&drop_directory(&world), &request(1));
+    let pane = Pane::run(&world, &["approve", "list"], &[("NO_COLOR", "1")], (40, 12));
+    let screen = pane.wait_for("[left with 0]");
+    let row = screen.lines().next().expect("a row");
+    assert!(
+        row.chars().count() <= 40 && row.contains("mail.send"),
+        "{screen}"
+    );
+    let named = row.split(' ').next().expect("an id");
+    world.run(&["approve", "show", named]).expect(0);
 }

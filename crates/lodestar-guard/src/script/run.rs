@@ -103,13 +103,23 @@ impl StepRun {
         }
     }
 
-    /// What the gate said, as far as what came of it tells; none where it was not asked.
+    /// Whether the tool was called. It may have been held before: what came of it does not tell.
+    pub fn was_run(&self) -> bool {
+        match &self.done {
+            Done::Called { reply, .. } => !matches!(reply.outcome, Outcome::Refused(_)),
+            Done::Observed { .. } => false,
+        }
+    }
+
+    /// What the gate said, where what came of it tells: that it did not run because somebody has to be
+    /// asked, or may not. None where it was not asked, and where the tool was called, by its leave or by
+    /// that of people.
     pub fn verdict(&self) -> Option<Verdict> {
         let Done::Called { reply, .. } = &self.done else {
             return None;
         };
         match &reply.outcome {
-            Outcome::Returned(_) | Outcome::Failed(_) => Some(Verdict::Allow),
+            Outcome::Returned(_) | Outcome::Failed(_) => None,
             Outcome::Refused(why) => match why {
                 Rejection::PolicyDenied { .. } => Some(Verdict::Deny),
                 Rejection::ApprovalRequired { .. }

@@ -12,6 +12,31 @@ use super::refusal::unverified;
 use super::{ApprovalRequest, Approver, Approvers, Refusal};
 use crate::confirmation::Confirmed;
 
+impl ApprovalRequest {
+    /// Whether the word of this approver can count here: the role, the clearance and the scope that a
+    /// hearing asks for. Whether their key still counts is not looked at.
+    pub fn check_approver(&self, approver: &Approver) -> Result<(), Refusal> {
+        self.check_standing(approver, &approver.roles)
+    }
+
+    /// What an approver has to be for this request; `roles` are those that count.
+    fn check_standing(&self, approver: &Approver, roles: &BTreeSet<String>) -> Result<(), Refusal> {
+        let contract = &self.card.action.contract;
+        let who = || approver.actor.clone();
+        let asked = &self.requirement.roles;
+        if !asked.is_empty() && asked.is_disjoint(roles) {
+            return Err(Refusal::NoRole { approver: who() });
+        }
+        if approver.clearance < contract.required_level {
+            return Err(Refusal::NoClearance { approver: who() });
+        }
+        if !approver.scope.contains(&contract.scope) {
+            return Err(Refusal::OtherScope { approver: who() });
+        }
+        Ok(())
+    }
+}
+
 /// What has been heard of one request: pure, so that the log can be heard again.
 #[derive(Debug, Clone)]
 pub struct Hearing {
@@ -157,7 +182,7 @@ impl Hearing {
             .with_key(verified.key())
             .filter(|approver| approver.actor == approval.approver)
             .ok_or(Refusal::OtherApprover)?;
-        self.check_standing(approver, &approver.roles)?;
+        self.request.check_approver(approver)?;
         let issued = verified.issued();
         if self.seen.contains(&issued.nonce) {
             return Err(Refusal::Repeated);
@@ -200,23 +225,6 @@ impl Hearing {
         Ok(())
     }
 
-    /// What an approver has to be for this request; `roles` are those that count.
-    fn check_standing(&self, approver: &Approver, roles: &BTreeSet<String>) -> Result<(), Refusal> {
-        let contract = &self.request.card.action.contract;
-        let who = || approver.actor.clone();
-        let asked = &self.request.requirement.roles;
-        if !asked.is_empty() && asked.is_disjoint(roles) {
-            return Err(Refusal::NoRole { approver: who() });
-        }
-        if approver.clearance < contract.required_level {
-            return Err(Refusal::NoClearance { approver: who() });
-        }
-        if !approver.scope.contains(&contract.scope) {
-            return Err(Refusal::OtherScope { approver: who() });
-        }
-        Ok(())
-    }
-
     /// Counts a confirmation as the word of one approver, for as long as the confirmation lasts. Of a
     /// quorum above one, confirmations alone are never enough.
     pub fn confirm(
@@ -238,7 +246,7 @@ impl Hearing {
         let mut roles = first.roles.clone();
         roles.retain(|role| entries.iter().all(|entry| entry.roles.contains(role)));
         for entry in &entries {
-            self.check_standing(entry, &roles)?;
+            self.request.check_standing(entry, &roles)?;
         }
         let statement = confirmed.statement();
         if self.granted.iter().any(|one| one.statement == statement) {

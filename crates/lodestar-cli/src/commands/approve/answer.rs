@@ -9,8 +9,9 @@ use lodestar_core::statement::{ApprovalDecision, Nonce};
 use lodestar_core::time::Timestamp;
 use lodestar_guard::channel::drop::{Pile, Shown};
 use lodestar_guard::config::Config;
-use lodestar_log::Clock;
-use lodestar_policy::Signed;
+use lodestar_log::verify::is_live;
+use lodestar_log::{Clock, LogRoot};
+use lodestar_policy::{ApprovalRequest, Approver, Refusal, Signed};
 use serde_json::{Value, json};
 use zeroize::Zeroizing;
 
@@ -18,7 +19,7 @@ use super::unusable;
 use crate::configured;
 use crate::failure::Failure;
 use crate::inert;
-use crate::installation::{Installation, OperatorName};
+use crate::installation::{self, Installation, OperatorName};
 use crate::operator::Chosen;
 use crate::operator_key::OperatorKey;
 use crate::terminal::Terminal;
@@ -31,6 +32,15 @@ pub(crate) struct AsArgs {
 }
 
 impl AsArgs {
+    /// Refuses at once a choice that could sign nothing. Without any key one may look.
+    pub(crate) fn check_choice(&self) -> Result<(), Failure> {
+        if self.name.is_none() && installation::operator_keys(&Installation::locate()?)?.is_empty()
+        {
+            return Ok(());
+        }
+        self.signer().map(drop)
+    }
+
     pub(crate) fn signer(&self) -> Result<Signer, Failure> {
         let chosen = match &self.name {
             Some(name) => Chosen::Name(OperatorName::parse(name)?),
@@ -55,7 +65,11 @@ impl Signer {
 
     /// Refuses a key whose word cannot count, as the configuration of the project says; tells where there
     /// is none to ask.
-    pub(crate) fn check_registered(&self, root: &Path) -> Result<Option<String>, Failure> {
+    pub(crate) fn check_registered(
+        &self,
+        root: &Path,
+        shown: &Shown,
+    ) -> Result<Option<String>, Failure> {
         let file = root.join(configured::FILE);
         if !file.is_file() {
             return Ok(Some(format!(
@@ -65,14 +79,14 @@ impl Signer {
             )));
         }
         let config = Config::read(&file)?;
-        let (shown, public) = (inert::path(&file), self.key.public());
+        let (shown_file, public) = (inert::path(&file), self.key.public());
         let Some(one) = config.approvals.authorized_keys.with_key(&public) else {
             return Err(Failure::not_authorised(format!(
                 "this key is not in `approvals.authorized_keys`, so the word of `{}` would count for nothing; nothing was signed",
                 self.approver
             ))
             .help(format!(
-                "an operator adds it to `{shown}`: actor_id = \"{}\", public_key = \"{public}\"",
+                "an operator adds it to `{shown_file}`: actor_id = \"{}\", public_key = \"{public}\"",
                 self.approver
             )));
         };
@@ -81,7 +95,7 @@ impl Signer {
                 "this key of `{}` was revoked at {at}; nothing was signed",
                 one.actor
             ))
-            .help(format!("an operator adds a new key to `{shown}`")));
+            .help(format!("an operator adds a new key to `{shown_file}`")));
         }
         if one.actor != self.approver {
             return Err(Failure::not_authorised(format!(
@@ -90,6 +104,9 @@ impl Signer {
             ))
             .help("keep the key under the name that it is registered for"));
         }
+        let request = &shown.announcement().request;
+        let counts = request.check_approver(one);
+        counts.map_err(|refusal| would_not_count(&refusal, one, request, &shown_file))?;
         Ok(None)
     }
 
@@ -112,6 +129,39 @@ impl Signer {
         };
         self.unsealed(&passphrase)
     }
+}
+
+/// The word of somebody who is known here and may not answer this request.
+fn would_not_count(
+    refusal: &Refusal,
+    approver: &Approver,
+    request: &ApprovalRequest,
+    file: &str,
+) -> Failure {
+    let contract = &request.card.action.contract;
+    let missing = match refusal {
+        Refusal::NoRole { .. } => {
+            let roles = request.requirement.roles.iter();
+            let roles: Vec<String> = roles.map(|role| inert::line(role, 60)).collect();
+            format!("one of the roles {}", roles.join(", "))
+        }
+        Refusal::NoClearance { .. } => format!(
+            "clearance {}, and has {}",
+            contract.required_level, approver.clearance
+        ),
+        Refusal::OtherScope { .. } => {
+            format!("scope {}, and has {}", contract.scope, approver.scope)
+        }
+        other => other.to_string(),
+    };
+    Failure::not_authorised(format!(
+        "the word of `{}` would count for nothing: it needs {missing}; nothing was signed",
+        approver.actor
+    ))
+    .help(format!(
+        "somebody who has it answers, or an operator changes the entry of `{}` in `{file}`",
+        approver.actor
+    ))
 }
 
 pub(crate) fn no_terminal() -> Failure {
@@ -150,6 +200,22 @@ pub(crate) fn is_last_four(shown: &Shown, typed: &str) -> bool {
 pub(crate) fn other_fingerprint() -> Failure {
     Failure::check("that is not the end of this request's fingerprint; nothing was signed")
         .help("it stands on the card as `last four`; `lodestar approve show` shows it")
+}
+
+/// What becomes of an answer that lies there now.
+pub(crate) fn what_follows(root: &Path, shown: &Shown) -> &'static str {
+    let request = &shown.announcement().request;
+    let config = Config::read(root.join(configured::FILE)).ok();
+    let logs = config.map_or_else(
+        || LogRoot::in_folder(root),
+        |config| LogRoot::at(config.path(&config.log_root)),
+    );
+    let session = logs.project(&request.project).session(&request.session);
+    match is_live(&session) {
+        Ok(true) => "handed to the session, which checks it",
+        Ok(false) => "nobody runs the session now; it counts when the agent makes the call again",
+        Err(_) => "no log of the session is here, so whether it runs is not known",
+    }
 }
 
 /// Signs, and puts the answer where the session finds it. What was signed is told.

@@ -2,6 +2,8 @@
 //!
 //! All that an agent, a tool or a repository wrote is made inert before it becomes part of a line, is
 //! bounded with a count of what is left out, and starts at a column that only our own words leave free.
+//! Every row starts with a mark: [`BAR`] where something of ours begins, which [`inert`] text never has,
+//! and [`GOES_ON`] where what stands above goes on. A row that a terminal broke off has neither.
 
 use lodestar_core::provenance::{
     ArgumentProvenance, GivenSource, Label, Likeness, Place, Resembled,
@@ -13,8 +15,16 @@ use serde_json::Value;
 use crate::text::{Line, Tone, wrapped};
 use crate::{inert, json, words};
 
+/// What a row starts with that begins something.
+const BAR: &str = "▌ ";
+/// What a row starts with that goes on.
+const GOES_ON: &str = "┆ ";
+/// The columns of either.
+const MARK: usize = 2;
 /// Where values start, behind their labels.
 const INDENT: usize = 13;
+/// With less room than this behind their labels, values start on a row of their own.
+const LEAST_ROOM: usize = 16;
 /// Rows that one value may take on the card.
 const MOST_ROWS: usize = 4;
 /// Values that are on the card; all of them are among the full arguments.
@@ -23,7 +33,7 @@ const MOST_VALUES: usize = 60;
 const MOST_REASONS: usize = 12;
 const MOST_PARTS: usize = 5;
 const MOST_SOURCES: usize = 3;
-const FULL: &str = "`a` here, or `approve show --full`, shows all arguments";
+const FULL: &str = "`a` in `approve watch`, or `approve show --full`, shows all";
 /// What is looked at of a text for its preview.
 const PREVIEW: usize = 16 << 10;
 
@@ -33,8 +43,16 @@ struct Card {
 }
 
 impl Card {
+    /// Whether labels stand on rows of their own.
+    fn is_narrow(&self) -> bool {
+        self.columns < MARK + INDENT + LEAST_ROOM
+    }
+
     fn room(&self) -> usize {
-        self.columns.saturating_sub(INDENT).max(16)
+        match self.is_narrow() {
+            true => self.columns.saturating_sub(MARK),
+            false => self.columns - MARK - INDENT,
+        }
     }
 
     /// A label and untrusted text behind it.
@@ -44,10 +62,24 @@ impl Card {
     }
 
     fn rows(&mut self, label: &str, label_tone: Tone, tone: Tone, text: &str) {
-        for (row, text) in wrapped(text, self.room()).into_iter().enumerate() {
-            let label = if row == 0 { label } else { "" };
-            let lead = format!("{label:<INDENT$}");
-            self.lines.push(Line::of(label_tone, lead).and(tone, text));
+        let is_narrow = self.is_narrow();
+        let mut begins = true;
+        if is_narrow && !label.is_empty() {
+            let line = Line::of(Tone::Dim, BAR).and(label_tone, label);
+            self.lines.push(line.fitted(self.columns));
+            begins = false;
+        }
+        for text in wrapped(text, self.room()) {
+            let (mark, label) = match begins {
+                true => (BAR, label),
+                false => (GOES_ON, ""),
+            };
+            let mut line = Line::of(Tone::Dim, mark);
+            if !is_narrow {
+                line = line.and(label_tone, format!("{label:<INDENT$}"));
+            }
+            self.lines.push(line.and(tone, text));
+            begins = false;
         }
     }
 }
@@ -265,14 +297,18 @@ fn argument(card: &mut Card, pointer: &str, value: &Value, known: Option<&Argume
     let room = card.room();
     let pointer = inert::line(pointer.trim_start_matches('/'), room);
     card.rows(mark, tone, Tone::Strong, &pointer);
-    let text = inert::line(&preview(value), room * MOST_ROWS);
+    let (text, following) = preview(value);
+    let (text, hidden) = inert::beginning(&text, following, room * MOST_ROWS);
     card.rows("", tone, tone, &text);
-    card.rows(
-        "",
-        Tone::Dim,
-        Tone::Dim,
-        &inert::line(&origin(label), room * 2),
-    );
+    if hidden > 0 {
+        let text = format!(
+            "… {} bytes are not shown; {FULL}",
+            words::number(hidden as u64)
+        );
+        card.rows("", Tone::Dim, Tone::Warn, &text);
+    }
+    let origin_of_it = inert::line(&origin(label), room * MOST_ROWS);
+    card.rows("", Tone::Dim, Tone::Dim, &origin_of_it);
     let Some(known) = known else {
         return;
     };
@@ -286,7 +322,7 @@ fn argument(card: &mut Card, pointer: &str, value: &Value, known: Option<&Argume
             "! alike",
             Tone::Bad,
             Tone::Bad,
-            &inert::line(&text, room * 2),
+            &inert::line(&text, room * MOST_ROWS),
         );
     }
     let mut inside = known.inside.iter().filter(|i| !i.label.is_trusted());
@@ -299,7 +335,12 @@ fn argument(card: &mut Card, pointer: &str, value: &Value, known: Option<&Argume
             quoted(part.unwrap_or("?")),
             origin(&inside.label)
         );
-        card.rows("", Tone::Dim, Tone::Warn, &inert::line(&text, room * 2));
+        card.rows(
+            "",
+            Tone::Dim,
+            Tone::Warn,
+            &inert::line(&text, room * MOST_ROWS),
+        );
     }
     let left_out = inside.count().saturating_add(known.inside_omitted);
     more(
@@ -352,18 +393,23 @@ fn origin(label: &Label) -> String {
 }
 
 fn quoted(text: &str) -> String {
-    preview(&Value::String(text.to_owned()))
+    match preview(&Value::String(text.to_owned())) {
+        (text, 0) => text,
+        (text, more) => format!("{text} … and {} more bytes", words::number(more as u64)),
+    }
 }
 
-/// The beginning of a value as JSON, with a count of what is left out.
-fn preview(value: &Value) -> String {
+/// The beginning of a value as JSON, and how many bytes of it follow.
+fn preview(value: &Value) -> (String, usize) {
     match value {
         Value::String(text) if text.len() > PREVIEW => {
             let end = (0..=PREVIEW).rev().find(|at| text.is_char_boundary(*at));
             let (start, rest) = text.split_at(end.unwrap_or(0));
-            format!("{} … and {} more bytes", json::compact(&start), rest.len())
+            let mut start = json::compact(&start);
+            start.pop(); // The quotation mark stands at the end of the rest.
+            (start, rest.len() + 1)
         }
-        value => json::compact(value),
+        value => (json::compact(value), 0),
     }
 }
 
@@ -402,16 +448,21 @@ fn escaped(name: &str) -> String {
     name.replace('~', "~0").replace('/', "~1")
 }
 
-/// All of the arguments, as rows of a screen; rows that go on carry a mark.
+/// A row of our own.
+pub(crate) fn heading(text: &str) -> Line {
+    Line::of(Tone::Dim, BAR).and(Tone::Strong, text)
+}
+
+/// All of the arguments, as rows of a screen.
 pub(crate) fn full_arguments(shown: &Shown, columns: usize) -> Vec<Line> {
     let arguments = &shown.announcement().request.card.action.arguments;
     let mut lines = Vec::new();
     for line in json::pretty(arguments).split('\n') {
-        for (row, text) in wrapped(&inert::whole(line), columns.saturating_sub(2))
+        for (row, text) in wrapped(&inert::whole(line), columns.saturating_sub(MARK))
             .into_iter()
             .enumerate()
         {
-            let lead = if row == 0 { "  " } else { "┆ " };
+            let lead = if row == 0 { BAR } else { GOES_ON };
             lines.push(Line::of(Tone::Dim, lead).and(Tone::Plain, text));
         }
     }

@@ -37,7 +37,8 @@ pub(crate) fn run(args: &DenyArgs, app: &mut App) -> Result<Exit, Failure> {
     let shown = args.which.find(&pile)?;
     answer::check_open(shown)?;
     let signer = args.who.signer()?;
-    let doubt = signer.check_registered(&place::folder(app.root())?)?;
+    let root = place::folder(app.root())?;
+    let doubt = signer.check_registered(&root, shown)?;
     let approver = signer.approver.clone();
     let key = signer.ask(Terminal::open().as_mut())?;
     let decision = ApprovalDecision::Deny;
@@ -49,10 +50,7 @@ pub(crate) fn run(args: &DenyArgs, app: &mut App) -> Result<Exit, Failure> {
     let paint = app.out.paint;
     let id = words::short_id(&shown.announcement().request.id);
     writeln!(app.out, "{} {approver} refuses {id}", paint.warn("✗"))?;
-    writeln!(
-        app.out,
-        "  signed and handed to the session, which checks it"
-    )?;
+    writeln!(app.out, "  signed; {}", answer::what_follows(&root, shown))?;
     if let Some(doubt) = doubt {
         app.note(doubt);
     }

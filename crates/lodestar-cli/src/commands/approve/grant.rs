@@ -9,6 +9,7 @@ use super::answer::{self, AsArgs};
 use super::{Which, card, pile};
 use crate::cli::App;
 use crate::failure::{Exit, Failure};
+use crate::output::Out;
 use crate::terminal::Terminal;
 use crate::{place, words};
 
@@ -43,7 +44,8 @@ pub(crate) fn run(args: &GrantArgs, app: &mut App) -> Result<Exit, Failure> {
     let shown = args.which.find(&pile)?;
     answer::check_open(shown)?;
     let signer = args.who.signer()?;
-    let doubt = signer.check_registered(&place::folder(app.root())?)?;
+    let root = place::folder(app.root())?;
+    let doubt = signer.check_registered(&root, shown)?;
     let approver = signer.approver.clone();
     let mut terminal = Terminal::open();
     match &args.yes_fingerprint {
@@ -57,7 +59,7 @@ pub(crate) fn run(args: &GrantArgs, app: &mut App) -> Result<Exit, Failure> {
         Some(_) => return Err(answer::other_fingerprint()),
         None => {
             let terminal = terminal.as_mut().ok_or_else(answer::no_terminal)?;
-            let lines = card::lines(shown, answer::now(), app.out.columns);
+            let lines = card::lines(shown, answer::now(), Out::columns_of_terminal());
             let text: String = lines
                 .iter()
                 .map(|line| format!("{}\n", line.painted(app.out.paint)))
@@ -79,10 +81,7 @@ pub(crate) fn run(args: &GrantArgs, app: &mut App) -> Result<Exit, Failure> {
     let paint = app.out.paint;
     let id = words::short_id(&shown.announcement().request.id);
     writeln!(app.out, "{} {approver} agrees to {id}", paint.good("✓"))?;
-    writeln!(
-        app.out,
-        "  signed and handed to the session, which checks it"
-    )?;
+    writeln!(app.out, "  signed; {}", answer::what_follows(&root, shown))?;
     if let Some(doubt) = doubt {
         app.note(doubt);
     }

@@ -14,7 +14,8 @@ use crate::terminal::Terminal;
 use crate::{inert, operator_key};
 
 const AFTER_HELP: &str = "\
-The passphrase is asked for on the terminal, twice; it is never an argument.
+The passphrase is asked for on the terminal, twice, and has 8 characters or more; it is
+never an argument.
 
 Examples:
   lodestar approve keygen --name alice
@@ -100,7 +101,9 @@ fn ask_twice(name: &OperatorName) -> Result<Zeroizing<String>, Failure> {
         );
     };
     let name = name.as_str();
-    let first = terminal.ask_hidden(&format!("Passphrase for the new key of {name}: "))?;
+    let first = terminal.ask_hidden(&format!(
+        "Passphrase for the new key of {name} ({FEWEST_CHARACTERS} characters or more): "
+    ))?;
     if first.chars().count() < FEWEST_CHARACTERS {
         return Err(Failure::usage(format!(
             "the passphrase is too short: at least {FEWEST_CHARACTERS} characters"

@@ -14,6 +14,10 @@ use crate::failure::{Exit, Failure};
 use crate::text::{Line, Tone, wrapped};
 use crate::{inert, words};
 
+/// With fewer columns, a row has only what tells requests apart.
+const WIDE: usize = 60;
+/// Of an id, at least the moment stands there.
+const SHORTEST_ID: usize = 13;
 /// Most lines about what is not shown.
 const MOST_UNUSABLE: usize = 20;
 
@@ -44,7 +48,7 @@ pub(crate) fn run(_: &ListArgs, app: &mut App) -> Result<Exit, Failure> {
         return Ok(Exit::Done);
     }
     let paint = app.out.paint;
-    let columns = app.out.columns;
+    let columns = app.out.list_columns();
     let mut ids: BTreeMap<RequestId, u32> = BTreeMap::new();
     for shown in pile.requests() {
         *ids.entry(shown.announcement().request.id).or_default() += 1;
@@ -56,7 +60,7 @@ pub(crate) fn run(_: &ListArgs, app: &mut App) -> Result<Exit, Failure> {
             let session = inert::line(request.session.as_str(), 40);
             line = line.and(Tone::Warn, format!("  of {session}, as others say too"));
         }
-        writeln!(app.out, "{}", line.fitted(columns).painted(paint))?;
+        writeln!(app.out, "{}", line.cut(columns).painted(paint))?;
     }
     let unusable = pile.unusable().count();
     for (id, _, why) in pile.unusable().take(MOST_UNUSABLE) {
@@ -81,7 +85,8 @@ pub(crate) fn run(_: &ListArgs, app: &mut App) -> Result<Exit, Failure> {
     Ok(Exit::Done)
 }
 
-/// One request on one line: the parts that an agent chose stand last.
+/// One request on one line: the parts that an agent chose stand last. Where there is little room, less of
+/// the id stands there, which names it still, and then less of what the card has, too.
 pub(crate) fn row(shown: &Shown, columns: usize) -> Line {
     let announcement = shown.announcement();
     let request = &announcement.request;
@@ -92,17 +97,26 @@ pub(crate) fn row(shown: &Shown, columns: usize) -> Line {
         false => Tone::Plain,
     };
     let tool = inert::line(action.tool.as_str(), columns.saturating_sub(56).max(20));
-    Line::of(Tone::Strong, words::short_id(&request.id))
-        .and(Tone::Plain, format!("  {}", action.contract.required_level))
-        .and(tone, format!("  {left:<8}"))
-        .and(
+    let level = Line::of(Tone::Plain, format!("  {}", action.contract.required_level));
+    let rest = match columns < WIDE {
+        true => level.and(tone, format!("  {left}")),
+        false => level.and(tone, format!("  {left:<8}")).and(
             Tone::Dim,
             format!(
                 "  {} of {} missing",
                 announcement.missing, request.requirement.quorum
             ),
-        )
-        .and(Tone::Plain, format!("  {tool}"))
+        ),
+    };
+    let rest = rest.and(Tone::Plain, format!("  {tool}"));
+    let id = words::short_id(&request.id);
+    let room = columns.saturating_sub(rest.columns()).max(SHORTEST_ID);
+    let id = match columns < WIDE {
+        true => id.split_once('_').map_or(&*id, |(_, uuid)| uuid),
+        false => &id,
+    };
+    let id = id.get(..room).unwrap_or(id).trim_end_matches('-');
+    Line::of(Tone::Strong, id).followed_by(rest).cut(columns)
 }
 
 pub(crate) fn brief(shown: &Shown) -> Value {

@@ -8,7 +8,6 @@ use serde_json::json;
 use super::{Which, answer, card, pile};
 use crate::cli::App;
 use crate::failure::{Exit, Failure};
-use crate::text::{Line, Tone};
 
 const AFTER_HELP: &str = "\
 Examples:
@@ -35,10 +34,10 @@ pub(crate) fn run(args: &ShowArgs, app: &mut App) -> Result<Exit, Failure> {
         app.out.json(&value)?;
         return Ok(Exit::Done);
     }
-    let columns = app.out.columns;
+    let columns = app.out.card_columns();
     let mut lines = card::lines(shown, answer::now(), columns);
     if args.full {
-        lines.push(Line::of(Tone::Strong, "full arguments"));
+        lines.push(card::heading("full arguments"));
         lines.extend(card::full_arguments(shown, columns));
     }
     for line in lines {

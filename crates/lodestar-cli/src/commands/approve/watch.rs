@@ -56,6 +56,7 @@ pub(crate) fn run(args: &WatchArgs, app: &mut App) -> Result<Exit, Failure> {
         return runtime.block_on(stream::run(&root, app));
     }
     Screen::check(app)?;
+    args.who.check_choice()?;
     runtime.block_on(on_screen(args, &root, app))
 }
 
@@ -76,21 +77,21 @@ async fn on_screen(args: &WatchArgs, root: &Path, app: &App) -> Result<Exit, Fai
                     match view.press(key) {
                         Deed::None => {}
                         Deed::Leave => return Ok(Exit::Done),
-                        Deed::Answer { decision, reason } => match signer(args, root) {
-                            Err(failure) => view.say_problem(failure.message()),
+                        Deed::Answer { decision, reason } => match signer(args, root, &view) {
+                            Err(failure) => view.say_problem(&failure.with_help()),
                             Ok(signer) if signer.is_sealed() => {
                                 view.ask_passphrase(signer.approver.as_str(), decision, reason);
                             }
                             Ok(signer) => {
-                                sign(&pile, &mut view, signer, decision, &reason, &Zeroizing::default());
+                                sign(root, &pile, &mut view, signer, decision, &reason, &Zeroizing::default());
                             }
                         },
                         Deed::Sign { decision, reason, passphrase } => {
                             view.say("signing…");
                             screen.draw(&mut view)?;
-                            match signer(args, root) {
-                                Ok(signer) => sign(&pile, &mut view, signer, decision, &reason, &passphrase),
-                                Err(failure) => view.say_problem(failure.message()),
+                            match signer(args, root, &view) {
+                                Ok(signer) => sign(root, &pile, &mut view, signer, decision, &reason, &passphrase),
+                                Err(failure) => view.say_problem(&failure.with_help()),
                             }
                         }
                     }
@@ -113,9 +114,11 @@ async fn on_screen(args: &WatchArgs, root: &Path, app: &App) -> Result<Exit, Fai
 }
 
 /// Who answers, if their word can count.
-fn signer(args: &WatchArgs, root: &Path) -> Result<Signer, Failure> {
+fn signer(args: &WatchArgs, root: &Path, view: &View) -> Result<Signer, Failure> {
     let signer = args.who.signer()?;
-    signer.check_registered(root)?;
+    if let Some(shown) = view.answering() {
+        signer.check_registered(root, shown)?;
+    }
     Ok(signer)
 }
 
@@ -129,6 +132,7 @@ fn told_to_end() -> Result<Arc<AtomicBool>, Failure> {
 }
 
 fn sign(
+    root: &Path,
     pile: &Pile,
     view: &mut View,
     signer: Signer,
@@ -144,8 +148,13 @@ fn sign(
         .unsealed(passphrase)
         .and_then(|key| answer::send(pile, &shown, &approver, &key, decision, reason));
     match sent {
-        Ok(_) if decision == ApprovalDecision::Grant => view.done("✓ signed: agreed"),
-        Ok(_) => view.done("✗ signed: refused"),
-        Err(failure) => view.say_problem(failure.message()),
+        Ok(_) => {
+            let follows = answer::what_follows(root, &shown);
+            view.done(&match decision {
+                ApprovalDecision::Grant => format!("✓ signed: agreed ({follows})"),
+                ApprovalDecision::Deny => format!("✗ signed: refused ({follows})"),
+            });
+        }
+        Err(failure) => view.say_problem(&failure.with_help()),
     }
 }

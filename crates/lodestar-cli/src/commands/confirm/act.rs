@@ -13,7 +13,7 @@ use lodestar_log::{Ledger, LedgerState, LogRoot, Reader, SessionDir, Trust};
 use lodestar_policy::confirmation::found_by;
 use serde_json::{Map, Value};
 
-use crate::failure::Failure;
+use crate::failure::{Exit, Failure};
 use crate::place::{LATEST, Place, SessionName};
 use crate::{files, inert};
 
@@ -131,7 +131,12 @@ pub(super) fn session(config: &Config, asked: Option<&str>) -> Result<SessionId,
     }
     let name = SessionName::parse(asked.unwrap_or(LATEST))?;
     let place = Place::find(Some(config.root()), Some(config.project_id.as_str()))?;
-    let session = place.session(&name)?;
+    let session = place.session(&name).map_err(|failure| match failure.exit {
+        Exit::NotFound => failure.help(
+            "a session that is confirmed for exists already, or is named by `session_id` in the configuration",
+        ),
+        _ => failure,
+    })?;
     still_open(&session)?;
     Ok(session.session().clone())
 }

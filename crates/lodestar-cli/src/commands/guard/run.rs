@@ -2,6 +2,7 @@
 
 use std::io::Write as _;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use clap::Args;
 use lodestar_guard::channel;
@@ -11,6 +12,7 @@ use lodestar_guard::{Holds, Keys, Outcome, Setup, WrapError, Wrapped, wrap};
 use lodestar_log::LogRoot;
 use serde_json::{Value, json};
 
+use super::waiting::Waiting;
 use crate::cli::App;
 use crate::commands::ceiling;
 use crate::failure::{Exit, Failure};
@@ -41,8 +43,11 @@ A script is TOML, or JSON with one step on each line (.jsonl):
   observe = { source = \"mail\", text = \"content from elsewhere\" }
 
 Held calls wait for people, who answer with `lodestar approve`, as long as `approval_timeout_ms`
-says. Then, or at once where that is 0, they end, and their requests stay open. A step that ends
-otherwise than expected exits with 1.
+says; stderr says which. Then, or at once where that is 0, they end, and their requests stay open.
+A step that ends otherwise than expected exits with 1.
+
+Before each step stands `ran`, or `hold` or `deny` where that is why it did not run; whether what
+ran was asked for first, `lodestar policy explain` tells.
 
 Examples:
   lodestar guard run --config lodestar.toml --script rehearsal.toml
@@ -82,7 +87,10 @@ pub(crate) fn run(args: &RunArgs, app: &mut App) -> Result<Exit, Failure> {
     let keys = keys(&config)?;
     // People answer with `lodestar approve`, or through the server that the configuration names; how long a
     // call waits for them, the configuration says.
-    let people = channel::configured(&config).map_err(|e| Failure::usage(e.to_string()))?;
+    let mut people = channel::configured(&config).map_err(|e| Failure::usage(e.to_string()))?;
+    if config.approval_timeout_ms > 0 && !app.json {
+        people.push(Arc::new(Waiting::default()));
+    }
     let mut setup = Setup::new(config, keys).holds(Holds::Tell(people));
     if let Some(ceiling) = args.auto_approve_up_to {
         setup = setup.ceiling(ceiling);
@@ -121,7 +129,8 @@ fn follow(script: &Script, setup: Setup, app: &mut App) -> Result<Wrapped<Script
     let (out, json) = (&mut app.out, app.json);
     let told = |step: &StepRun| {
         if !json && printed.is_ok() {
-            printed = print_step(step, names, out);
+            // Whoever looks on sees it before the next one waits for somebody.
+            printed = print_step(step, names, out).and_then(|()| Ok(out.flush()?));
         }
     };
     let wrapped = runtime.block_on(wrap(
@@ -199,12 +208,17 @@ fn name(step: &StepRun) -> &str {
 fn print_step(step: &StepRun, digits: usize, out: &mut Out) -> Result<(), Failure> {
     let paint = out.paint;
     let verdict = step.verdict();
-    let word = verdict.map_or("-", |verdict| verdict.as_str());
+    let ran = step.was_run();
+    let word = match (verdict, ran) {
+        (Some(verdict), _) => verdict.as_str(),
+        (None, true) => "ran",
+        (None, false) => "-",
+    };
     let word = format!("{word:<5}");
-    let word = match verdict {
-        Some(lodestar_core::ladder::Verdict::Allow) => paint.good(word),
-        Some(_) => paint.warn(word),
-        None => paint.dim(word),
+    let word = match (verdict, ran) {
+        (Some(_), _) => paint.warn(word),
+        (None, true) => paint.good(word),
+        (None, false) => paint.dim(word),
     };
     let tool = format!("{:<14}", inert::line(name(step), 40));
     let text = outcome(step).replace('\n', " ");
@@ -242,12 +256,15 @@ fn print_end(wrapped: &Wrapped<ScriptRun>, root: &Path, out: &mut Out) -> Result
     let paint = out.paint;
     let counts = wrapped.counts;
     let line = format!(
-        "session {}: {}, {} ran, {} held, {} refused",
+        "session {}: {}, of these {} ran and {} did not; {} held",
         wrapped.session,
         words::count(counts.calls, "call"),
         counts.ran,
-        counts.held,
-        counts.refused
+        counts.refused,
+        match counts.held {
+            1 => "1 was".to_owned(),
+            held => format!("{held} were"),
+        },
     );
     writeln!(out, "{}", paint.strong(line))?;
     let missed = wrapped.value.missed() as u64;

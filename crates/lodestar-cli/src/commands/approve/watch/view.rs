@@ -275,7 +275,7 @@ impl View {
             return;
         };
         if let Err(failure) = answer::check_open(&shown) {
-            self.say_problem(failure.message());
+            self.say_problem(&failure.with_help());
             return;
         }
         self.answering = Some(shown);
