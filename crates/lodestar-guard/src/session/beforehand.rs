@@ -203,7 +203,7 @@ impl Session {
         let name = found_by(&fields, roles).map_err(GuardError::Canonical)?;
         let mut for_others = own.for_others();
         let found = match folder.dropped(name, &for_others) {
-            Ok(found) => found,
+            Ok(found) => found.found,
             Err(problem) => {
                 self.note_problem(format!("{}: {problem}", folder.path().display()));
                 return Ok(considered);
@@ -316,7 +316,7 @@ impl Session {
     }
 
     fn dispose(&self, path: &Path) {
-        if let Err(problem) = std::fs::remove_file(path) {
+        if let Err(problem) = self.inner.confirmations.folder.remove(path) {
             self.note_problem(format!("{}: {problem}", path.display()));
         }
     }
