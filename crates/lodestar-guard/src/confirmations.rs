@@ -5,8 +5,9 @@
 
 use std::cmp::Reverse;
 use std::collections::BTreeSet;
+use std::ffi::OsStr;
 use std::io;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use lodestar_core::fingerprint::Fingerprint;
 use lodestar_core::name::SessionId;
@@ -15,18 +16,22 @@ use lodestar_core::statement::confirmation::{ConsumeLedger, MemoryLedger};
 use lodestar_core::time::Timestamp;
 use lodestar_firewall::store::{PostgresLedger, SqliteLedger};
 use lodestar_policy::confirmation::{Evidence, MAX_EVIDENCE_LEN};
+use rustix::fs::FileType;
 use rustix::fs::inotify::WatchFlags;
 use serde_json::Value;
 
-use crate::channel::drop::folder::{Folder, Missing};
+use crate::channel::drop::folder::{Folder, MOST_NAMES, Missing};
 use crate::channel::drop::notified::{Happened, Notifications};
 use crate::config::{Backend, Config};
 use crate::session::OpenError;
 
-/// Most that are given for one act, and most files that are read to find them: who can write here could
-/// write very many.
+/// Most that are given for one act at once, and what they may take: who can write here could write very
+/// many.
 const MOST: usize = 64;
-const MOST_READ: usize = 4096;
+const MOST_BYTES: usize = 4 << 20;
+/// Most files that are read to find out which expired, and what they may take.
+const MOST_EXPIRED: usize = 4096;
+const MOST_EXPIRED_BYTES: usize = 16 << 20;
 
 /// How long an expired confirmation stays, so that a session which holds its act meanwhile can say that
 /// it came too late.
@@ -52,6 +57,15 @@ pub struct Dropped {
     /// The session that it says it is for; none where it says none that can be read. What is for another
     /// session is that one's to put away.
     pub session: Option<SessionId>,
+}
+
+/// What was found of what was dropped for an act.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Found {
+    /// What looks like evidence comes first.
+    pub found: Vec<Dropped>,
+    /// Whether that is all of it. Where it is not, look again once these are dealt with.
+    pub is_all: bool,
 }
 
 impl Dropped {
@@ -119,29 +133,73 @@ impl DropFolder {
         Ok(folder.path().join(name))
     }
 
-    /// What was dropped for an act, but for some; what looks like evidence comes first. What is no plain
-    /// file, or cannot be read, is passed over.
-    pub fn dropped(
-        &self,
-        found_by: Fingerprint,
-        but_for: &BTreeSet<PathBuf>,
-    ) -> io::Result<Vec<Dropped>> {
+    /// The plain files in it with such names, in order, and whether these are all.
+    fn files(
+        folder: &Folder,
+        is_looked_for: impl Fn(&str) -> bool,
+    ) -> io::Result<(impl Iterator<Item = String>, bool)> {
+        let listed = folder.list((0, MOST_NAMES), |name, kind| {
+            matches!(kind, FileType::RegularFile | FileType::Unknown) && is_looked_for(name)
+        })?;
+        let mut names = listed.names;
+        names.sort();
+        // Without opening them: what has a second name elsewhere is none either.
+        let is_plain = |name: &String| matches!(folder.stamp(name), Ok(Some(_)));
+        Ok((names.into_iter().filter(is_plain), listed.is_all))
+    }
+
+    /// What was dropped for an act, but for some; a part of it where that is much. What is no plain file,
+    /// or cannot be read, is passed over.
+    pub fn dropped(&self, found_by: Fingerprint, but_for: &BTreeSet<PathBuf>) -> io::Result<Found> {
+        let mut found = Found {
+            found: Vec::new(),
+            is_all: true,
+        };
         let Some(folder) = self.there()? else {
-            return Ok(Vec::new());
+            return Ok(found);
         };
         let beginning = format!("{found_by}.");
-        let mut names = folder.names()?;
-        names.retain(|name| name.starts_with(&beginning) && name.ends_with(ENDING));
-        names.retain(|name| !but_for.contains(&folder.path().join(name)));
-        names.sort();
-        let read = |name: &String| {
-            let content = folder.read(name, MAX_EVIDENCE_LEN + 1).ok()??;
-            Some(Dropped::read(folder.path().join(name), content.bytes))
+        let is_meant = |name: &str| {
+            name.starts_with(&beginning)
+                && name.ends_with(ENDING)
+                && !but_for.contains(&folder.path().join(name))
         };
-        let mut found: Vec<Dropped> = names.iter().take(MOST_READ).filter_map(read).collect();
-        found.sort_by_key(|one| Reverse(one.session.is_some()));
-        found.truncate(MOST);
+        let (names, is_all) = Self::files(&folder, is_meant)?;
+        found.is_all = is_all;
+        let mut taken = 0;
+        for name in names {
+            if found.found.len() == MOST || taken >= MOST_BYTES {
+                found.is_all = false;
+                break;
+            }
+            let Ok(Some(content)) = folder.read(&name, MAX_EVIDENCE_LEN + 1) else {
+                continue;
+            };
+            taken += content.bytes.len();
+            let one = Dropped::read(folder.path().join(name), content.bytes);
+            found.found.push(one);
+        }
+        let looks_like_evidence = |one: &Dropped| one.session.is_some();
+        found
+            .found
+            .sort_by_key(|one| Reverse(looks_like_evidence(one)));
         Ok(found)
+    }
+
+    /// Removes what was dropped, by its name in this folder; what is not there any more is as good as
+    /// removed. No link is followed, and nothing that lies elsewhere is touched.
+    pub fn remove(&self, path: &Path) -> io::Result<()> {
+        let name = match (path.parent(), path.file_name().and_then(OsStr::to_str)) {
+            (Some(parent), Some(name)) if parent == self.path() => name,
+            _ => {
+                let problem = format!("`{}` lies elsewhere", path.display());
+                return Err(io::Error::new(io::ErrorKind::InvalidInput, problem));
+            }
+        };
+        match self.there()? {
+            Some(folder) => folder.remove(name),
+            None => Ok(()),
+        }
     }
 
     /// Removes what expired a while ago and nobody took, and tells how many that were. A copy is as
@@ -150,20 +208,27 @@ impl DropFolder {
         let Some(folder) = self.there()? else {
             return Ok(0);
         };
-        let mut names = folder.names()?;
-        names.retain(|name| name.ends_with(ENDING));
-        let is_over = |name: &&String| {
-            let content = folder.read(name, MAX_EVIDENCE_LEN + 1).ok().flatten();
-            let said = content.and_then(|content| claims(&content.bytes));
+        let is_over = |bytes: &[u8]| {
+            let said = claims(bytes);
             let until = said.and_then(|said| said.get("expires_at")?.as_str()?.parse().ok());
             until.is_some_and(|until: Timestamp| {
                 until.unix_micros().saturating_add(KEPT_MICROS) < now.unix_micros()
             })
         };
-        let mut removed = 0;
-        for name in names.iter().take(MOST_READ).filter(is_over) {
-            folder.remove(name)?;
-            removed += 1;
+        let (names, _) = Self::files(&folder, |name| name.ends_with(ENDING))?;
+        let (mut removed, mut taken) = (0, 0);
+        for name in names.take(MOST_EXPIRED) {
+            if taken >= MOST_EXPIRED_BYTES {
+                break;
+            }
+            let Ok(Some(content)) = folder.read(&name, MAX_EVIDENCE_LEN + 1) else {
+                continue;
+            };
+            taken += content.bytes.len();
+            if is_over(&content.bytes) {
+                folder.remove(&name)?;
+                removed += 1;
+            }
         }
         Ok(removed)
     }
@@ -245,7 +310,7 @@ mod tests {
     use std::time::Duration;
 
     use lodestar_core::digest::sha256;
-    use rustix::fs::{CWD, FileType, Mode, mknodat};
+    use rustix::fs::{CWD, Mode, mknodat};
 
     use super::*;
 
@@ -266,7 +331,8 @@ mod tests {
     }
 
     fn dropped(folder: &DropFolder, act: Fingerprint) -> io::Result<Vec<Dropped>> {
-        folder.dropped(act, &BTreeSet::new())
+        let found = folder.dropped(act, &BTreeSet::new())?;
+        Ok(found.found)
     }
 
     #[test]
@@ -314,6 +380,81 @@ mod tests {
             fs::write(named(&folder, act, n), b"x").expect("written");
         }
         assert_eq!(dropped(&folder, act).expect("readable").len(), MOST);
+    }
+
+    #[test]
+    fn links_are_not_counted_and_what_is_left_out_is_told() {
+        let (_root, folder) = project();
+        let act = fingerprint(b"act");
+        fs::create_dir_all(folder.path()).expect("created");
+        let name = |n: u16| {
+            let mut id = [0; 16];
+            id[..2].copy_from_slice(&n.to_be_bytes());
+            folder
+                .path()
+                .join(file_name(act, ConfirmationId::from_bytes(id)))
+        };
+        for n in 0..4_100 {
+            symlink("/dev/zero", name(n)).expect("linked");
+        }
+        fs::write(name(u16::MAX), b"genuine").expect("written");
+        let look = || folder.dropped(act, &BTreeSet::new()).expect("readable");
+        let found = look();
+        assert!(found.is_all);
+        assert_eq!(found.found.len(), 1);
+        assert_eq!(found.found[0].bytes, b"genuine");
+
+        for n in 5_000..5_200 {
+            fs::write(name(n), vec![b'x'; 2 * MAX_EVIDENCE_LEN]).expect("written");
+        }
+        let mut looks = 0;
+        let mut seen = 0;
+        let last = loop {
+            let found = look();
+            looks += 1;
+            seen += found.found.len();
+            assert!(found.found.len() <= MOST);
+            let taken: usize = found.found.iter().map(|one| one.bytes.len()).sum();
+            assert!(taken <= MOST_BYTES + MAX_EVIDENCE_LEN);
+            if found.is_all {
+                break found;
+            }
+            for one in found.found {
+                folder.remove(&one.path).expect("removed");
+            }
+        };
+        assert_eq!((looks, seen), (4, 201));
+        let genuine = last.found.iter().any(|one| one.bytes == b"genuine");
+        assert!(genuine, "it comes once what lay before it is dealt with");
+    }
+
+    #[test]
+    fn only_what_lies_in_the_folder_is_removed_and_no_link_is_followed() {
+        let (root, folder) = project();
+        let act = fingerprint(b"act");
+        let file = named(&folder, act, 1);
+        folder.remove(&file).expect("there is no folder yet");
+        fs::create_dir_all(folder.path()).expect("created");
+        folder.remove(&file).expect("it is not there");
+        let elsewhere = root.path().join("elsewhere");
+        fs::write(&elsewhere, b"mine").expect("written");
+        for path in [elsewhere.clone(), folder.path(), folder.path().join("..")] {
+            let refused = folder.remove(&path).expect_err("it lies elsewhere");
+            assert_eq!(refused.kind(), io::ErrorKind::InvalidInput);
+        }
+        symlink(&elsewhere, &file).expect("linked");
+        folder.remove(&file).expect("removed");
+        assert!(file.symlink_metadata().is_err() && elsewhere.exists());
+
+        // The whole folder may be a link by now.
+        fs::remove_dir_all(folder.path()).expect("removed");
+        let other = root.path().join("other");
+        fs::create_dir(&other).expect("created");
+        symlink(&other, folder.path()).expect("linked");
+        let kept = other.join(file.file_name().expect("a name"));
+        fs::write(&kept, b"mine").expect("written");
+        folder.remove(&file).expect_err("a link");
+        assert!(kept.exists());
     }
 
     #[tokio::test]

@@ -74,6 +74,7 @@ fn dropped(config: &Config, act: lodestar_core::fingerprint::Fingerprint) -> Vec
     DropFolder::of(config)
         .dropped(act, &Default::default())
         .expect("readable")
+        .found
 }
 
 fn confirmed_file(report: &Value) -> PathBuf {

@@ -14,6 +14,7 @@ mod inbox;
 mod name;
 pub(crate) mod notified;
 mod pile;
+mod turns;
 mod watching;
 
 use std::collections::VecDeque;
@@ -32,7 +33,7 @@ pub use watching::Watching;
 use super::{
     Announcement, Channel, ChannelError, Closing, Delivered, Doing, Notice, lock, remember, serve,
 };
-use folder::{Folder, Missing};
+use folder::{Folder, MOST_NAMES, Missing};
 use inbox::{Came, Inbox, Open};
 use notified::{Happened, Notifications, Watch};
 
@@ -147,11 +148,11 @@ impl DropDirectory {
     }
 
     fn look(&self, folder: &Folder) -> io::Result<()> {
-        let names = folder.names()?;
+        let answers = folder.list((0, MOST_NAMES), |name, _| name::answered(name).is_some())?;
         let told = lock(&self.told);
         let mut inbox = lock(&self.inbox);
         inbox.looked();
-        for name in names {
+        for name in answers.names {
             inbox.came(name, Came::Before, &told.open);
         }
         Ok(())

@@ -254,7 +254,8 @@ async fn carry(shared: Arc<Shared>) {
     let mut errors = Errors::default();
     loop {
         let sending = shared.outbox.first().await;
-        let Some(session) = shared.session.get() else {
+        let other = sending.letter.other_session();
+        let Some(session) = other.or_else(|| shared.session.get()) else {
             let problem = "it was told of something without a session";
             shared.outbox.done(sending, Err(problem.into()));
             continue;
@@ -309,9 +310,9 @@ impl Channel for HttpChannel {
         closing: Closing,
     ) -> Doing<'a, ()> {
         Box::pin(async move {
-            let letter = Letter::Withdraw(request, closing);
-            let sent = self.shared.line.send(session, &letter).await;
-            sent.map_err(|(NotDone::Yet(problem) | NotDone::Ever(problem))| unusable(problem))
+            // Nobody waits for it: it is brought when there is time.
+            let letter = Letter::ClearAway(session.clone(), request, closing);
+            self.post(letter).map(|_| ())
         })
     }
 

@@ -376,7 +376,7 @@ impl Session {
     }
 
     fn dispose(&self, path: &Path) {
-        if let Err(problem) = std::fs::remove_file(path) {
+        if let Err(problem) = self.inner.confirmations.folder.remove(path) {
             self.note_problem(format!("{}: {problem}", path.display()));
         }
     }

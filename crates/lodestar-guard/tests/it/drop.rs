@@ -1,5 +1,6 @@
 //! The drop directory: files that people and others put there, heard of without looking again and again.
 
+mod crowded;
 mod flooded;
 
 use std::fs;

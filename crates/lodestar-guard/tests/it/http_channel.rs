@@ -606,6 +606,35 @@ async fn what_was_withdrawn_is_not_announced_again() {
 }
 
 #[tokio::test]
+async fn what_other_sessions_left_is_cleared_away_without_waiting_and_where_it_lies() {
+    let (project, hub) = (Project::new(), Hub::start().await);
+    hub.rude(|_| {
+        let pause = Duration::from_millis(50);
+        Some(Rude::Drips(Vec::new(), Vec::new(), pause))
+    });
+    let channel = http(&project, &config(50, &plain(&hub, INTERNAL)));
+    let id = RequestId::from_parts(1, [1; 10]);
+    let sessions = ["one", "two", "three", "four", "five", "six"];
+    let started = Instant::now();
+    for session in sessions {
+        let session = session.parse().unwrap();
+        let _ = channel.clear_away(&session, id, Closing::Expired).await;
+    }
+    let took = started.elapsed();
+    assert!(took < Duration::from_millis(500), "{took:?}");
+    until("the server is asked", || hub.connections() > 0).await;
+    hub.polite();
+    let cleared = |session: &str| {
+        let place = format!("/{session}/requests/{id}?closing=expired");
+        hub.count("DELETE", &place) > 0
+    };
+    until("all are brought", || {
+        sessions.iter().all(|session| cleared(session))
+    })
+    .await;
+}
+
+#[tokio::test]
 async fn nothing_is_sent_to_where_clouds_keep_their_secrets() {
     let project = Project::new();
     let tool = CountingTool::new("box.send");

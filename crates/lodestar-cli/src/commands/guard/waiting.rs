@@ -60,6 +60,10 @@ impl Channel for Waiting {
         Box::pin(std::future::pending())
     }
 
+    fn is_at_hand(&self) -> bool {
+        false
+    }
+
     fn recorded<'a>(&'a self, _: &'a Delivered) -> Doing<'a, ()> {
         done()
     }

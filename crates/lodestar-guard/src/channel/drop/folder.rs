@@ -9,8 +9,17 @@ use std::path::{Path, PathBuf};
 use rustix::fs::{self, AtFlags, Dir, FileType, Mode, OFlags};
 use rustix::io::Errno;
 
-/// Most names that are looked at; a folder with more was filled by nobody who means well.
-const MOST_NAMES: usize = 100_000;
+/// Most names that are given; a folder with more was filled by nobody who means well.
+pub(crate) const MOST_NAMES: usize = 100_000;
+/// Most names that are passed by on the way to those.
+const MOST_PASSED: usize = 2_000_000;
+
+/// Names in a folder.
+pub(crate) struct Listed {
+    pub(crate) names: Vec<String>,
+    /// Whether the end of the folder was reached.
+    pub(crate) is_all: bool,
+}
 
 /// A folder that is open, wherever its name leads by now.
 pub(crate) struct Folder {
@@ -113,20 +122,40 @@ impl Folder {
         }
     }
 
-    /// The names in it, those that are text.
-    pub(crate) fn names(&self) -> io::Result<Vec<String>> {
+    /// Some of the names in it, those that are text: of the ones that are looked for, all after the first
+    /// `after`, and no more than `most`. What is looked for is told by its name and its type, which is
+    /// unknown where the system does not say it.
+    pub(crate) fn list(
+        &self,
+        (after, most): (usize, usize),
+        is_looked_for: impl Fn(&str, FileType) -> bool,
+    ) -> io::Result<Listed> {
         let failed = named(&self.path);
         let dir = Dir::read_from(&self.fd).map_err(&failed)?;
         let mut names = Vec::new();
-        for entry in dir.take(MOST_NAMES) {
+        let (mut left, mut passed) = (after, 0);
+        for entry in dir {
             let entry = entry.map_err(&failed)?;
-            if let Ok(name) = entry.file_name().to_str()
-                && !matches!(name, "." | "..")
-            {
-                names.push(name.to_owned());
+            let Ok(name) = entry.file_name().to_str() else {
+                continue;
+            };
+            if matches!(name, "." | "..") {
+                continue;
+            }
+            passed += 1;
+            let is_meant = is_looked_for(name, entry.file_type());
+            if passed > MOST_PASSED || (is_meant && left == 0 && names.len() == most) {
+                let is_all = false;
+                return Ok(Listed { names, is_all });
+            }
+            match left {
+                _ if !is_meant => {}
+                0 => names.push(name.to_owned()),
+                _ => left -= 1,
             }
         }
-        Ok(names)
+        let is_all = true;
+        Ok(Listed { names, is_all })
     }
 
     /// Tells a plain file from the one that was there before; `None` for all that is none.

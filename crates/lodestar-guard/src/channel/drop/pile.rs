@@ -1,6 +1,7 @@
 //! The approver's side: what is asked, checked so that what is shown is what would be signed.
 
-use std::collections::BTreeMap;
+use std::cmp::Reverse;
+use std::collections::{BTreeMap, BTreeSet};
 use std::io;
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
@@ -9,9 +10,12 @@ use lodestar_core::canonical::CanonicalError;
 use lodestar_core::id::RequestId;
 use lodestar_core::name::SessionId;
 use lodestar_core::statement::{Envelope, Nonce};
+use lodestar_core::time::Timestamp;
+use lodestar_log::Clock;
 use thiserror::Error;
 
-use super::folder::{Folder, Missing, Stamp};
+use super::folder::{Folder, MOST_NAMES, Missing, Stamp};
+use super::turns::{MOST_SESSIONS, Turns};
 use super::{APPROVALS, LODESTAR, name};
 use crate::channel::{Announcement, Notice};
 
@@ -19,12 +23,12 @@ use crate::channel::{Announcement, Notice};
 const MAX_ANNOUNCED: u64 = 64 << 20;
 /// What all that is shown may take together. Real requests are small; a few of the largest fit.
 const ROOM: u64 = 128 << 20;
+/// What the files may take that are read in one look.
+const MOST_BYTES: u64 = 128 << 20;
 /// Most files that are read in one look: about a second's work.
 const MOST_READ: usize = 10_000;
 /// How long the first look goes on where there are more.
 const FIRST_LOOK: Duration = Duration::from_secs(3);
-/// Most sessions that are looked at.
-const MOST_SESSIONS: usize = 10_000;
 const MAX_NOTICES: u64 = 512 << 10;
 /// What the notices of all sessions may take together.
 const ROOM_FOR_NOTICES: u64 = 16 << 20;
@@ -109,13 +113,20 @@ struct Known {
     /// The file that was read; none where that has to be tried again.
     stamp: Option<Stamp>,
     found: Result<Shown, Unusable>,
+    /// What it takes up where it is shown, in bytes, whatever its file is filled up with.
+    weight: u64,
+    answers: usize,
 }
 
 impl Known {
-    /// What it takes up.
-    fn size(&self) -> u64 {
-        let stamp = self.stamp.filter(|_| self.found.is_ok());
-        stamp.map_or(0, |stamp| stamp.size())
+    /// What it takes up now.
+    fn held(&self) -> u64 {
+        if self.found.is_ok() { self.weight } else { 0 }
+    }
+
+    /// The file of one that was understood and had to make room.
+    fn shed(&self) -> Option<Stamp> {
+        self.stamp.filter(|_| self.found == Err(Unusable::Later))
     }
 }
 
@@ -139,6 +150,7 @@ pub struct Pile {
     notices: Notices,
     troubles: Vec<String>,
     unread: usize,
+    turns: Turns,
 }
 
 impl Pile {
@@ -147,7 +159,8 @@ impl Pile {
         let mut pile = Self::unseen(root);
         let started = Instant::now();
         pile.refresh()?;
-        while pile.unread > 0 && started.elapsed() < FIRST_LOOK {
+        let is_midway = |pile: &Self| pile.unread > 0 || pile.turns.is_midway();
+        while is_midway(&pile) && started.elapsed() < FIRST_LOOK {
             pile.refresh()?;
         }
         Ok(pile)
@@ -161,49 +174,76 @@ impl Pile {
             notices: BTreeMap::new(),
             troubles: Vec::new(),
             unread: 0,
+            turns: Turns::default(),
         }
     }
 
     /// Looks again; files that did not change are not read again. One that cannot be read keeps nobody
-    /// from the others, and is told.
+    /// from the others, and is told. Where too many folders lie there, they have their turn one look after
+    /// another.
     pub fn refresh(&mut self) -> io::Result<()> {
         let approvals = Folder::open(&self.root, &[LODESTAR, APPROVALS], Missing::Refused);
-        let (approvals, sessions) = match approvals {
+        let approvals = match approvals {
             Err(e) if e.kind() == io::ErrorKind::NotFound => {
                 *self = Self::unseen(std::mem::take(&mut self.root));
                 return Ok(());
             }
-            approvals => {
-                let approvals = approvals?;
-                let sessions = sessions(&approvals)?;
-                (approvals, sessions)
-            }
+            approvals => approvals?,
         };
-        let mut before = std::mem::take(&mut self.known);
-        let mut notices_before = std::mem::take(&mut self.notices);
+        let held = self.known.keys().map(|(_, session)| session);
+        let held: BTreeSet<SessionId> = held.chain(self.notices.keys()).cloned().collect();
+        let turn = self.turns.next(&approvals, held)?;
+        let known = std::mem::take(&mut self.known).into_iter();
+        let is_put_off = |session: &SessionId| turn.put_off.contains(session);
+        let mut before;
+        (self.known, before) = known.partition(|((_, session), _)| is_put_off(session));
+        let notices = std::mem::take(&mut self.notices).into_iter();
+        let mut notices_before;
+        (self.notices, notices_before) = notices.partition(|(session, _)| is_put_off(session));
         self.troubles.clear();
+        if !turn.is_all {
+            self.troubles.push(format!(
+                "more than {MOST_SESSIONS} folders lie in `{}`: they are looked at in turn, and what is asked may be shown late; remove those that are not needed",
+                approvals.path().display()
+            ));
+        }
         let mut unread = Vec::new();
-        let mut room_for_notices = ROOM_FOR_NOTICES;
-        for session in &sessions {
+        let mut closed_off = BTreeMap::new();
+        let held = self.notices.values().map(|(stamp, _)| stamp.size()).sum();
+        let mut room_for_notices = ROOM_FOR_NOTICES.saturating_sub(held);
+        for session in &turn.sessions {
             let folder = match approvals.enter(session.as_str(), Missing::Refused) {
                 Ok(folder) => folder,
                 // A link, a file, or a folder that went meanwhile.
                 Err(e) if is_no_folder(&e) => continue,
                 Err(problem) => {
                     self.troubles.push(problem.to_string());
+                    closed_off.insert(session, problem);
                     continue;
                 }
             };
-            let looked = self
-                .look(session, &folder, &mut before)
-                .map(|found| unread.extend(found));
             let notices =
                 self.look_at_notices(session, &folder, &mut notices_before, &mut room_for_notices);
-            let problems = [looked, notices].into_iter().filter_map(Result::err);
-            self.troubles
-                .extend(problems.map(|problem| problem.to_string()));
+            if let Err(problem) = notices {
+                self.troubles.push(problem.to_string());
+            }
+            match self.look(session, &folder, &mut before) {
+                Ok(found) => unread.extend(found),
+                Err(problem) => {
+                    self.troubles.push(problem.to_string());
+                    closed_off.insert(session, problem);
+                }
+            }
         }
+        // Nobody knows whether these are gone.
+        for (key, _) in before {
+            if let Some(problem) = closed_off.get(&key.1) {
+                self.known.insert(key, Known::not_now(problem));
+            }
+        }
+        self.take_back(&mut unread);
         self.read_all(&approvals, unread);
+        self.make_room();
         Ok(())
     }
 
@@ -214,13 +254,9 @@ impl Pile {
         folder: &Folder,
         before: &mut Requests,
     ) -> io::Result<Vec<Unread>> {
-        let names = folder.names()?;
-        let mut answers: BTreeMap<RequestId, usize> = BTreeMap::new();
-        for request in names.iter().filter_map(|n| name::answered(n)) {
-            *answers.entry(request).or_default() += 1;
-        }
+        let (requests, answers) = self.names(session, folder, before)?;
         let mut unread = Vec::new();
-        for request in names.iter().filter_map(|n| name::announced(n)) {
+        for request in requests {
             let key = (request, session.clone());
             let answers = answers.get(&request).copied().unwrap_or(0);
             let stamp = match folder.stamp(&name::request(request)) {
@@ -253,20 +289,90 @@ impl Pile {
         Ok(unread)
     }
 
-    /// Reads small ones first, and no more at once than there is time and room for.
-    fn read_all(&mut self, approvals: &Folder, mut unread: Vec<Unread>) {
-        let held: u64 = self.known.values().map(Known::size).sum();
+    /// The requests that lie in a folder, and how many answers to which.
+    fn names(
+        &mut self,
+        session: &SessionId,
+        folder: &Folder,
+        before: &Requests,
+    ) -> io::Result<(BTreeSet<RequestId>, BTreeMap<RequestId, usize>)> {
+        let is_either = |n: &str| name::announced(n).is_some() || name::answered(n).is_some();
+        let mut listed = folder.list((0, MOST_NAMES), |n, _| is_either(n))?;
+        let mut answers: BTreeMap<RequestId, usize> = BTreeMap::new();
+        for request in listed.names.iter().filter_map(|n| name::answered(n)) {
+            *answers.entry(request).or_default() += 1;
+        }
+        let mut requests = BTreeSet::new();
+        if !listed.is_all {
+            self.troubles.push(format!(
+                "more than {MOST_NAMES} files lie in `{}`, and not all are looked at; remove those that are not needed",
+                folder.path().display()
+            ));
+            // Answers hide no request, and new ones none that is known.
+            listed = folder.list((0, MOST_NAMES), |n, _| name::announced(n).is_some())?;
+            let known = before.keys().filter(|(_, of)| of == session);
+            requests.extend(known.map(|(request, _)| *request));
+        }
+        requests.extend(listed.names.iter().filter_map(|n| name::announced(n)));
+        Ok((requests, answers))
+    }
+
+    /// What had to make room is read again where there is room for it now.
+    fn take_back(&mut self, unread: &mut Vec<Unread>) {
+        let held: u64 = self.known.values().map(Known::held).sum();
         let mut room = ROOM.saturating_sub(held);
+        let known = self.known.iter();
+        let mut shed: Vec<(u64, Unread)> = known
+            .filter_map(|(key, known)| {
+                let file = Unread {
+                    key: key.clone(),
+                    stamp: known.shed()?,
+                    answers: known.answers,
+                    rank: 0,
+                };
+                Some((known.weight, file))
+            })
+            .collect();
+        shed.sort_by_key(|(weight, _)| *weight);
+        for (weight, file) in shed {
+            match room.checked_sub(weight) {
+                Some(left) => room = left,
+                None => break,
+            }
+            unread.push(file);
+        }
+    }
+
+    /// What takes most room goes first where all of it does not fit.
+    fn make_room(&mut self) {
+        let mut held: u64 = self.known.values().map(Known::held).sum();
+        if held <= ROOM {
+            return;
+        }
+        let mut shown: Vec<&mut Known> = self.known.values_mut().collect();
+        shown.sort_by_key(|known| Reverse(known.held()));
+        for known in shown {
+            if held <= ROOM {
+                break;
+            }
+            held -= known.held();
+            known.found = Err(Unusable::Later);
+        }
+    }
+
+    /// Reads small ones first, and no more at once than there is time for.
+    fn read_all(&mut self, approvals: &Folder, mut unread: Vec<Unread>) {
+        let mut left = MOST_BYTES;
         unread.sort_by_key(|file| (file.rank, file.stamp.size()));
         self.unread = unread.len().saturating_sub(MOST_READ);
         for (n, file) in unread.into_iter().enumerate() {
             let size = file.stamp.size();
             let known = if size > MAX_ANNOUNCED {
                 Known::unusable(file.stamp, Unusable::TooLarge)
-            } else if n >= MOST_READ || size > room {
+            } else if n >= MOST_READ || size > left {
                 Known::later()
             } else {
-                room -= size;
+                left -= size;
                 match read(approvals, &file.key) {
                     Ok(Some(known)) => known.with_answers(file.answers),
                     Ok(None) => continue,
@@ -288,6 +394,12 @@ impl Pile {
             return Ok(());
         };
         let Some(left) = room.checked_sub(stamp.size()) else {
+            let problem = format!(
+                "what sessions say of what ran takes more than {ROOM_FOR_NOTICES} bytes, and not all is shown; remove what is not needed"
+            );
+            if !self.troubles.contains(&problem) {
+                self.troubles.push(problem);
+            }
             return Ok(());
         };
         if stamp.size() > MAX_NOTICES {
@@ -330,12 +442,22 @@ impl Pile {
         known.filter_map(|((id, session), known)| Some((*id, session, known.found.as_ref().err()?)))
     }
 
-    /// What ran without being held, oldest first.
+    /// What ran without being held, oldest first. Those of a session stand as it wrote them, whatever
+    /// times they say; a time that is yet to come says nothing.
     pub fn notices(&self) -> Vec<&Notice> {
-        let all = self.notices.values().flat_map(|(_, notices)| notices);
-        let mut all: Vec<&Notice> = all.collect();
-        all.sort_by_key(|notice| notice.at);
-        all
+        let now = Clock::system().now();
+        let mut all: Vec<(Timestamp, &Notice)> = Vec::new();
+        for (_, notices) in self.notices.values() {
+            let mut latest = Timestamp::MIN;
+            for notice in notices {
+                if notice.at <= now {
+                    latest = latest.max(notice.at);
+                }
+                all.push((latest, notice));
+            }
+        }
+        all.sort_by_key(|(at, _)| *at);
+        all.into_iter().map(|(_, notice)| notice).collect()
     }
 
     /// Puts an answer where the session that waits finds it.
@@ -352,6 +474,8 @@ impl Known {
         Self {
             stamp: Some(stamp),
             found: Err(why),
+            weight: 0,
+            answers: 0,
         }
     }
 
@@ -359,6 +483,8 @@ impl Known {
         Self {
             stamp: None,
             found: Err(Unusable::Later),
+            weight: 0,
+            answers: 0,
         }
     }
 
@@ -366,10 +492,13 @@ impl Known {
         Self {
             stamp: None,
             found: Err(Unusable::NotNow(problem.to_string())),
+            weight: 0,
+            answers: 0,
         }
     }
 
     fn with_answers(mut self, answers: usize) -> Self {
+        self.answers = answers;
         if let Ok(shown) = &mut self.found {
             shown.answers = answers;
         }
@@ -382,22 +511,43 @@ fn is_no_folder(error: &io::Error) -> bool {
     matches!(error.kind(), NotADirectory | NotFound)
 }
 
-pub(super) fn sessions(approvals: &Folder) -> io::Result<Vec<SessionId>> {
-    let names = approvals.names()?.into_iter();
-    let sessions = names.filter_map(|name| SessionId::new(&name).ok());
-    let mut sessions: Vec<SessionId> = sessions.take(MOST_SESSIONS).collect();
-    sessions.sort();
-    Ok(sessions)
-}
-
 fn read(approvals: &Folder, key: &(RequestId, SessionId)) -> io::Result<Option<Known>> {
     let (request, session) = key;
     let folder = approvals.enter(session.as_str(), Missing::Refused)?;
     let content = folder.read(&name::request(*request), MAX_ANNOUNCED as usize + 1)?;
-    Ok(content.map(|content| Known {
-        stamp: Some(content.stamp),
-        found: understand(&content.bytes, session, *request),
+    Ok(content.map(|content| {
+        let found = understand(&content.bytes, session, *request);
+        let weight = found
+            .as_ref()
+            .map_or(0, |shown| weight(&shown.announcement));
+        Known {
+            stamp: Some(content.stamp),
+            found,
+            weight,
+            answers: 0,
+        }
     }))
+}
+
+/// What an announcement takes, written as short as it can be.
+fn weight(announcement: &Announcement) -> u64 {
+    struct Count(u64);
+    impl io::Write for Count {
+        fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+            self.0 += bytes.len() as u64;
+            Ok(bytes.len())
+        }
+
+        fn flush(&mut self) -> io::Result<()> {
+            Ok(())
+        }
+    }
+    let mut count = Count(0);
+    match serde_json::to_writer(&mut count, announcement) {
+        Ok(()) => count.0,
+        // INVARIANT: it was read from JSON; if it were not, it would count as one of the largest.
+        Err(_) => MAX_ANNOUNCED,
+    }
 }
 
 fn understand(bytes: &[u8], session: &SessionId, request: RequestId) -> Result<Shown, Unusable> {

@@ -7,7 +7,7 @@ use rustix::fs::inotify::WatchFlags;
 
 use super::folder::{Folder, Missing};
 use super::notified::{Happened, Notifications};
-use super::pile::sessions;
+use super::turns::sessions;
 use super::{APPROVALS, DropDirectory, LODESTAR};
 
 /// Hears from the system when a request or a notice comes, changes or goes.

@@ -47,7 +47,7 @@ impl Line {
                 let tail = one("requests", id.to_string());
                 (Method::Put, tail, None, json(text))
             }
-            Letter::Withdraw(id, closing) => {
+            Letter::Withdraw(id, closing) | Letter::ClearAway(_, id, closing) => {
                 let tail = one("requests", id.to_string());
                 (Method::Delete, tail, word(*closing), None)
             }

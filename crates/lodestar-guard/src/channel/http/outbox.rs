@@ -7,6 +7,7 @@ use std::collections::{BTreeMap, VecDeque};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use lodestar_core::id::RequestId;
+use lodestar_core::name::SessionId;
 use tokio::sync::{Notify, oneshot};
 
 use super::answer::AnswerId;
@@ -21,14 +22,27 @@ const MOST_NOTICES: usize = 100;
 pub(super) enum Letter {
     Announce(RequestId, Outward),
     Withdraw(RequestId, Closing),
+    /// A request of another session is over.
+    ClearAway(SessionId, RequestId, Closing),
     Notice(Outward),
     Consume(AnswerId),
+}
+
+impl Letter {
+    /// The session that it is about, where that is another one than the channel serves.
+    pub(super) fn other_session(&self) -> Option<&SessionId> {
+        match self {
+            Self::ClearAway(session, ..) => Some(session),
+            Self::Announce(..) | Self::Withdraw(..) | Self::Notice(_) | Self::Consume(_) => None,
+        }
+    }
 }
 
 /// What a letter is about. Of two about the same thing, the later one counts.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 enum About {
     Request(RequestId),
+    Abandoned(SessionId, RequestId),
     Notice(u64),
     Answer(AnswerId),
 }
@@ -74,6 +88,7 @@ impl Outbox {
         let number = inside.count;
         let about = match &letter {
             Letter::Announce(request, _) | Letter::Withdraw(request, _) => About::Request(*request),
+            Letter::ClearAway(session, request, _) => About::Abandoned(session.clone(), *request),
             Letter::Notice(_) => About::Notice(number),
             Letter::Consume(answer) => About::Answer(answer.clone()),
         };
@@ -84,7 +99,7 @@ impl Outbox {
             receipt: Some(sender),
         };
         if inside.letters.insert(about.clone(), waiting).is_none() {
-            inside.order.push_back(about);
+            inside.enqueue(about);
         }
         inside.let_notices_go();
         self.bell.notify_one();
@@ -151,6 +166,17 @@ impl Outbox {
 }
 
 impl Inside {
+    /// Nobody waits for what is abandoned: whatever else there is goes before it.
+    fn enqueue(&mut self, about: About) {
+        let is_abandoned = |about: &About| matches!(about, About::Abandoned(..));
+        let end = match is_abandoned(&about) {
+            true => None,
+            false => self.order.iter().position(is_abandoned),
+        };
+        let end = end.unwrap_or(self.order.len());
+        self.order.insert(end, about);
+    }
+
     fn first(&self) -> Option<Sending> {
         let about = self.order.front()?;
         let waiting = self.letters.get(about)?;
@@ -223,6 +249,26 @@ mod tests {
             outbox.done(sending, Ok(()));
         }
         assert_eq!(sent, [2, 1, 3].map(request));
+    }
+
+    #[tokio::test]
+    async fn what_is_abandoned_goes_last_and_is_told_apart_by_its_session() {
+        let outbox = Outbox::default();
+        for session in ["one", "two"] {
+            let session = session.parse().unwrap();
+            let letter = Letter::ClearAway(session, request(1), Closing::Spent);
+            outbox.put(letter).unwrap();
+        }
+        let own = Letter::Withdraw(request(1), Closing::Spent);
+        outbox.put(own).unwrap();
+        let mut sent = Vec::new();
+        for _ in 0..3 {
+            let sending = outbox.first().await;
+            let session = sending.letter.other_session();
+            sent.push(session.map(ToString::to_string));
+            outbox.done(sending, Ok(()));
+        }
+        assert_eq!(sent, [None, Some("one".into()), Some("two".into())]);
     }
 
     #[test]
