@@ -336,3 +336,54 @@ async fn a_confirmation_of_another_session_or_other_arguments_does_not_match() {
     assert_eq!(left(&held.project), 1, "the other session's stays for it");
     assert_eq!(reasons(&held.over().await), ["mismatch"; 2]);
 }
+
+#[tokio::test]
+async fn forged_ones_in_front_do_not_keep_a_genuine_one_from_counting() {
+    let held = held(&confirming(30, "enforce", "")).await;
+    let forged = word(&held.request, 7, YES).details().to_json();
+    for number in 0..200_u8 {
+        let mut id = [0; 16];
+        id[0] = number / 4;
+        id[1] = number;
+        put(
+            &held.project,
+            &held.request,
+            ConfirmationId::from_bytes(id),
+            &forged,
+        );
+    }
+    let genuine = word(&held.request, 1, YES).details().to_json();
+    let last = ConfirmationId::from_bytes([0xff; 16]);
+    put(&held.project, &held.request, last, &genuine);
+    assert!(held.calls().await);
+    let events = held.over().await;
+    assert_eq!(reasons(&events).len(), 200);
+}
+
+#[tokio::test]
+async fn one_that_is_early_is_recorded_once_however_often_it_is_looked_at() {
+    let held = held(&confirming(30, "enforce", "")).await;
+    let confirmation = Confirmation {
+        act: (&held.request.card.fields().unwrap()).into(),
+        decision: YES,
+        id: ConfirmationId::from_bytes(random()),
+        operator: "person-1".parse().unwrap(),
+        origin: ConfirmationOrigin::RuntimeUiConfirm,
+        session: held.request.session.clone(),
+    };
+    let after = |seconds| {
+        let now = Clock::system().now();
+        now.checked_add(Duration::from_secs(seconds)).unwrap()
+    };
+    let nonce = Nonce::from_bytes(random());
+    let early = Evidence::sign(confirmation, &key(1), nonce, after(60), after(90)).unwrap();
+    let id = ConfirmationId::from_bytes(random());
+    put(&held.project, &held.request, id, &early.details().to_json());
+    for _ in 0..5 {
+        assert!(!held.calls().await);
+    }
+    assert_eq!(left(&held.project), 1, "its time is yet to come");
+    let events = held.over().await;
+    assert_eq!(count(&events, "confirmation.recorded"), 1);
+    assert_eq!(reasons(&events).len(), 1);
+}
