@@ -23,7 +23,7 @@ use serde_json::Value;
 use crate::channel::drop::folder::{Folder, MOST_NAMES, Missing};
 use crate::channel::drop::notified::{Happened, Notifications};
 use crate::config::{Backend, Config};
-use crate::session::OpenError;
+use crate::session::{OpenError, shared_state, state_file};
 
 /// Most that are given for one act at once, and what they may take: who can write here could write very
 /// many.
@@ -285,21 +285,8 @@ impl Arrivals {
 pub fn ledger(config: &Config) -> Result<Box<dyn ConsumeLedger>, OpenError> {
     Ok(match config.persistence.backend {
         Backend::Memory => Box::new(MemoryLedger::default()),
-        Backend::Sqlite => {
-            let dir = config.root().join(".lodestar");
-            std::fs::create_dir_all(&dir).map_err(|problem| OpenError::Read {
-                file: dir.clone(),
-                problem,
-            })?;
-            Box::new(SqliteLedger::open(&dir.join("state.db"))?)
-        }
-        Backend::Postgres => {
-            let name = config.persistence.connection_string_env.as_ref();
-            let name = name.ok_or(OpenError::NoConnectionNamed)?;
-            let address = std::env::var(name);
-            let address = address.map_err(|_| OpenError::NoConnection(name.clone()))?;
-            Box::new(PostgresLedger::connect(&address, None)?)
-        }
+        Backend::Sqlite => Box::new(SqliteLedger::open(&state_file(config)?)?),
+        Backend::Postgres => Box::new(PostgresLedger::connect(&shared_state(config)?, None)?),
     })
 }
 

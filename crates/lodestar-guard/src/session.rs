@@ -11,6 +11,7 @@ mod outside;
 mod reply;
 mod say;
 
+pub(crate) use begin::{shared_state, state_file};
 pub use call::CallOptions;
 pub use hold::{Holds, Resolver, Resolving};
 pub use open::{OpenError, Setup};

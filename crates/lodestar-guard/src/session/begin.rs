@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::io;
+use std::path::PathBuf;
 use std::sync::Arc;
 
 use lodestar_core::fingerprint::NormalPath;
@@ -121,22 +122,26 @@ pub(crate) fn project_log(config: &Config) -> Result<ProjectLog, OpenError> {
 fn open_store(config: &Config) -> Result<Box<dyn Store>, OpenError> {
     Ok(match config.persistence.backend {
         Backend::Memory => Box::new(MemoryStore::new()),
-        Backend::Sqlite => {
-            let dir = config.root().join(".lodestar");
-            std::fs::create_dir_all(&dir).map_err(|problem| OpenError::Read {
-                file: dir.clone(),
-                problem,
-            })?;
-            Box::new(SqliteStore::open(&dir.join("state.db"))?)
-        }
-        Backend::Postgres => {
-            let name = config.persistence.connection_string_env.as_ref();
-            let name = name.ok_or(OpenError::NoConnectionNamed)?;
-            let address = std::env::var(name);
-            let address = address.map_err(|_| OpenError::NoConnection(name.clone()))?;
-            Box::new(PostgresStore::connect(&address, None)?)
-        }
+        Backend::Sqlite => Box::new(SqliteStore::open(&state_file(config)?)?),
+        Backend::Postgres => Box::new(PostgresStore::connect(&shared_state(config)?, None)?),
     })
+}
+
+/// Where beliefs and spent confirmations are kept on this machine; its folder is there.
+pub(crate) fn state_file(config: &Config) -> Result<PathBuf, OpenError> {
+    let dir = config.root().join(".lodestar");
+    std::fs::create_dir_all(&dir).map_err(|problem| OpenError::Read {
+        file: dir.clone(),
+        problem,
+    })?;
+    Ok(dir.join("state.db"))
+}
+
+/// Where they are kept if several machines share them.
+pub(crate) fn shared_state(config: &Config) -> Result<String, OpenError> {
+    let name = config.persistence.connection_string_env.as_ref();
+    let name = name.ok_or(OpenError::NoConnectionNamed)?;
+    std::env::var(name).map_err(|_| OpenError::NoConnection(name.clone()))
 }
 
 /// Lodestar's own files are no change of the project: what is measured of a repository, and what somebody

@@ -293,7 +293,7 @@ impl Desk {
 
     /// The event that recorded a request.
     fn parents(&self, id: RequestId) -> impl Iterator<Item = u64> + use<> {
-        self.recorded.get(&id).copied().into_iter()
+        self.recorded(id).into_iter()
     }
 
     /// Ends every request whose time is over.
