@@ -10,9 +10,19 @@ use crate::tally::{Runner, Tally};
 
 /// `cargo xtask test`
 pub(crate) fn test() -> Result<(), Failure> {
+    test_with(start_release())
+}
+
+/// Runs every test, once the release binary that they drive is there.
+fn test_with(release: Building) -> Result<(), Failure> {
     // Without a tool the tests that need it fail, by name; all others still tell something.
     let provided = requirements::provide(requirements::TESTS);
-    build_release()?;
+    // What does not compile is told when the tests are run.
+    let _ = shell::run(&mut match nextest_is_there() {
+        true => cargo(&["nextest", "run", "--workspace", "--no-run"]),
+        false => cargo(&["test", "--workspace", "--no-run"]),
+    });
+    release.join().map_err(|_| shell::because("the build of the release binary panicked".to_owned()))??;
     let mut sum = Tally::default();
     if nextest_is_there() {
         sum += count(
@@ -41,6 +51,7 @@ pub(crate) fn test() -> Result<(), Failure> {
 pub(crate) fn ci() -> Result<(), Failure> {
     requirements::provide(requirements::CHECKS)?;
     shell::run(&mut cargo(&["fmt", "--all", "--check"]))?;
+    let release = start_release();
     shell::run(&mut cargo(&[
         "clippy",
         "--workspace",
@@ -50,7 +61,16 @@ pub(crate) fn ci() -> Result<(), Failure> {
         "warnings",
     ]))?;
     pages::check()?;
-    test()
+    test_with(release)
+}
+
+/// The release binary, being built.
+type Building = std::thread::JoinHandle<Result<(), Failure>>;
+
+/// It has a folder of its own below `target`, so both cores have something to do while one crate waits for
+/// another.
+fn start_release() -> Building {
+    std::thread::spawn(build_release)
 }
 
 /// `cargo xtask matrix`
