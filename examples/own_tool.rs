@@ -48,6 +48,7 @@ impl BookRoom {
                 ("room".to_owned(), ArgumentRole::Destination),
                 ("note".to_owned(), ArgumentRole::Payload),
             ]),
+            declared: None,
             minimum: Contract {
                 required_level: Rung::L4,
                 blast_radius: BlastRadius::External,

@@ -46,6 +46,7 @@ impl Held {
                 "additionalProperties": false,
             }),
             roles: [].into(),
+            declared: None,
             minimum: Contract {
                 required_level: Rung::L4,
                 blast_radius: BlastRadius::External,

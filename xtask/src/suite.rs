@@ -22,7 +22,9 @@ fn test_with(release: Building) -> Result<(), Failure> {
         true => cargo(&["nextest", "run", "--workspace", "--no-run"]),
         false => cargo(&["test", "--workspace", "--no-run"]),
     });
-    release.join().map_err(|_| shell::because("the build of the release binary panicked".to_owned()))??;
+    release
+        .join()
+        .map_err(|_| shell::because("the build of the release binary panicked".to_owned()))??;
     let mut sum = Tally::default();
     if nextest_is_there() {
         sum += count(

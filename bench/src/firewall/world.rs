@@ -204,6 +204,7 @@ pub(super) fn observation(weather: &Weather, tool: &str, text: String) -> Observ
         actor: session::actor(),
         trust: ObservationTrust::Raw,
         sensitivity: Sensitivity::Internal,
+        rest: Default::default(),
         content: vec![ContentBlock::Text {
             text,
             rest: Map::new(),

@@ -126,6 +126,7 @@ impl Idle {
             description: "does nothing".to_owned(),
             input_schema: schema(),
             roles: roles.map(|(name, role)| (name.to_owned(), role)).into(),
+            declared: None,
             minimum: contract(),
         })
     }

@@ -7,6 +7,7 @@ mod channel;
 mod dated;
 mod native;
 mod parts;
+mod servers;
 
 pub use channel::HttpApprovals;
 pub use native::Tools;
@@ -14,6 +15,7 @@ pub use parts::{
     Approvals, Backend, BadScope, Ceiling, ConfigScope, KnownValues, Limits, Never, Persistence,
     PolicyFile, SessionName,
 };
+pub use servers::{Naming, Reached, Server, ServerName};
 
 use std::collections::BTreeMap;
 use std::io;
@@ -85,6 +87,12 @@ pub struct Config {
     /// The tools in the box that are to be there.
     #[serde(default)]
     pub tools: Tools,
+    /// The MCP servers behind the proxy.
+    #[serde(default, deserialize_with = "servers::distinct")]
+    pub downstream_servers: Vec<Server>,
+    /// How their tools are named to the agent.
+    #[serde(default)]
+    pub naming: Naming,
     /// The folder that relative paths start from, and its digest: what a session is bound to.
     #[serde(skip)]
     place: Place,
@@ -120,6 +128,9 @@ pub enum ConfigError {
     /// Two ways to say what runs.
     #[error("`auto_approve_ceiling` and `policy` are two ways to say what runs unasked; keep one")]
     TwoPolicies,
+    /// Several servers, and nothing that would tell their tools apart.
+    #[error("`naming = \"original\"` is for one server alone: two could have tools of one name")]
+    OriginalNames,
     /// The scope is none.
     #[error("`default_scope`: {0}")]
     Scope(#[from] BadScope),
@@ -175,6 +186,9 @@ impl Config {
     fn at(mut self, file: Option<PathBuf>, root: PathBuf, text: &str) -> Result<Self, ConfigError> {
         if self.auto_approve_ceiling.is_some() && self.policy.is_some() {
             return Err(ConfigError::TwoPolicies);
+        }
+        if self.naming == Naming::Original && self.downstream_servers.len() > 1 {
+            return Err(ConfigError::OriginalNames);
         }
         self.scope()?;
         // Where it lies now: a link to it that is turned elsewhere later changes nothing.

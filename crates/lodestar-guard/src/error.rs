@@ -1,6 +1,7 @@
 //! Why a session cannot go on.
 
 use lodestar_core::canonical::CanonicalError;
+use lodestar_core::event::EventType;
 use lodestar_core::id::{BeliefId, DecisionId};
 use lodestar_core::name::LabelError;
 use lodestar_firewall::FirewallError;
@@ -52,6 +53,9 @@ pub enum GuardError {
     /// A permit for another action.
     #[error("the permit is for another action")]
     OtherAction,
+    /// An event that a proxy does not write.
+    #[error("`{0}` is not a proxy's to write")]
+    NotAProxys(EventType),
     /// A log that cannot be read.
     #[error("{0}")]
     Unreadable(String),

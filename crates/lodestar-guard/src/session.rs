@@ -8,12 +8,14 @@ mod hold;
 mod memory;
 mod open;
 mod outside;
+mod proxied;
 mod reply;
 mod say;
 
 pub(crate) use begin::{shared_state, state_file};
 pub use call::CallOptions;
 pub use hold::{Holds, Resolver, Resolving};
+pub(crate) use open::Given;
 pub use open::{OpenError, Setup};
 pub use reply::{Outcome, Reply};
 pub use say::DecideError;

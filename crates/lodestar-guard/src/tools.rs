@@ -15,13 +15,14 @@ use lodestar_kernel::registry::{RegisterError, Registry};
 use lodestar_kernel::tool::Tool;
 
 use crate::config::{Config, Tools};
-use crate::session::OpenError;
+use crate::session::{Given, OpenError};
 
 /// The tools in the box that the configuration asks for, and one's own.
 pub(crate) fn registry(
     config: &Config,
     scope: &Scope,
-    own: &[Arc<dyn Tool>],
+    own: &[Given],
+    absent: &[String],
 ) -> Result<Registry, OpenError> {
     let mut registry = Registry::default();
     for tool in native(&config.tools, scope)? {
@@ -31,14 +32,21 @@ pub(crate) fn registry(
             .add_native(tool, grade)
             .map_err(|problem| misplaced(config, name.as_str(), problem))?;
     }
-    for tool in own {
-        let grade = config.tool_defaults.get(tool.definition().name.as_str());
+    for Given { tool, otherwise } in own {
         let name = &tool.definition().name;
-        registry
-            .add(Arc::clone(tool), grade, scope)
-            .map_err(|problem| misplaced(config, name.as_str(), problem))?;
+        let grade = config.tool_defaults.get(name.as_str());
+        let added = match otherwise {
+            None => registry.add(Arc::clone(tool), grade, scope),
+            Some(otherwise) => registry.add_graded(Arc::clone(tool), grade, otherwise, scope),
+        };
+        added.map_err(|problem| misplaced(config, name.as_str(), problem))?;
     }
-    for name in config.tool_defaults.keys() {
+    let is_absent = |name: &&String| {
+        absent
+            .iter()
+            .any(|prefix| name.starts_with(prefix.as_str()))
+    };
+    for name in config.tool_defaults.keys().filter(|name| !is_absent(name)) {
         registry
             .check_grades([name])
             .map_err(|problem| misplaced(config, name, problem))?;

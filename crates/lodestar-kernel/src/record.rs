@@ -185,6 +185,11 @@ pub enum Rejection {
         /// In words.
         reason: String,
     },
+    /// Its tool is not, or no longer, the one that was pinned.
+    DefinitionDrift {
+        /// In words: what differs, and how somebody accepts it.
+        reason: String,
+    },
     /// There is no such tool here.
     ToolNotAdvertised,
     /// The session was halted.
@@ -217,7 +222,7 @@ impl Rejection {
     }
 
     /// Every kind there is.
-    pub const KINDS: [&'static str; 12] = [
+    pub const KINDS: [&'static str; 13] = [
         "policy_denied",
         "approval_required",
         "approval_denied",
@@ -225,6 +230,7 @@ impl Rejection {
         "precondition_failed",
         "reaches_lodestar",
         "invalid_arguments",
+        "definition_drift",
         "tool_not_advertised",
         "halted",
         "stopped",
@@ -242,6 +248,7 @@ impl Rejection {
             Self::PreconditionFailed { .. } => "precondition_failed",
             Self::ReachesLodestar { .. } => "reaches_lodestar",
             Self::InvalidArguments { .. } => "invalid_arguments",
+            Self::DefinitionDrift { .. } => "definition_drift",
             Self::ToolNotAdvertised => "tool_not_advertised",
             Self::Halted => "halted",
             Self::Stopped => "stopped",
@@ -254,9 +261,9 @@ impl Rejection {
 impl fmt::Display for Rejection {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::PolicyDenied { reason } | Self::InvalidArguments { reason } => {
-                f.write_str(reason)
-            }
+            Self::PolicyDenied { reason }
+            | Self::InvalidArguments { reason }
+            | Self::DefinitionDrift { reason } => f.write_str(reason),
             Self::ApprovalRequired { request } => {
                 write!(f, "it waits for a human's approval, request `{request}`")
             }

@@ -171,6 +171,23 @@ impl Registry {
         self.insert(tool, contract, graded_by, grade)
     }
 
+    /// As [`add`](Self::add), for what has a grade of its own where the operator says nothing: whoever
+    /// registers it answers for that grade, not whoever wrote the tool.
+    pub fn add_graded(
+        &mut self,
+        tool: Arc<dyn Tool>,
+        grade: Option<&Grade>,
+        otherwise: &Grade,
+        scope: &Scope,
+    ) -> Result<(), RegisterError> {
+        if grade.is_some() {
+            return self.add(tool, grade, scope);
+        }
+        let contract = otherwise.contract_of_foreign(scope);
+        let contract = contract.floor(&tool.definition().minimum);
+        self.insert(tool, contract, GradedBy::Box, Some(otherwise))
+    }
+
     fn insert(
         &mut self,
         tool: Arc<dyn Tool>,

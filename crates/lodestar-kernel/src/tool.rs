@@ -18,6 +18,7 @@ use std::fmt;
 use std::future::Future;
 use std::path::Path;
 use std::pin::Pin;
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use lodestar_core::canonical::{self, CanonicalError};
@@ -49,6 +50,9 @@ pub struct Definition {
     pub roles: BTreeMap<String, ArgumentRole>,
     /// What it promises at least, whatever the operator says.
     pub minimum: Contract,
+    /// How its server declares it, whole, by digest; none for what is declared here.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub declared: Option<Digest>,
 }
 
 impl Definition {
@@ -66,6 +70,7 @@ pub struct Call<'a> {
     arguments: &'a Map<String, Value>,
     stop: Stop,
     deadline: Instant,
+    progress: Option<Arc<dyn Progress>>,
 }
 
 impl<'a> Call<'a> {
@@ -74,7 +79,18 @@ impl<'a> Call<'a> {
             arguments,
             stop: stop.clone(),
             deadline,
+            progress: None,
         }
+    }
+
+    pub(crate) fn telling(mut self, progress: Option<Arc<dyn Progress>>) -> Self {
+        self.progress = progress;
+        self
+    }
+
+    /// Whoever wants to know how far it is.
+    pub fn progress(&self) -> Option<Arc<dyn Progress>> {
+        self.progress.clone()
     }
 
     /// The arguments: exactly those that were hashed, shown, approved and logged.
@@ -108,6 +124,12 @@ impl<'a> Call<'a> {
     }
 }
 
+/// Whoever is told how far a call is. What is told is the tool's own word, and nothing rests on it.
+pub trait Progress: Send + Sync + fmt::Debug {
+    /// So far: an object, as the tool wrote it.
+    fn made(&self, so_far: &str);
+}
+
 /// What a tool returned.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Output {
@@ -115,6 +137,19 @@ pub struct Output {
     pub content: Vec<ContentBlock>,
     /// Whether the tool itself calls it an error; the call is completed all the same.
     pub is_error: bool,
+    /// What came beside the blocks: recorded with them.
+    pub rest: Map<String, Value>,
+    /// All of it as it came, for whoever passes it on.
+    pub verbatim: Option<Verbatim>,
+}
+
+/// The bytes of an answer, as a server elsewhere wrote them.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Verbatim {
+    /// A result.
+    Result(Box<str>),
+    /// An error of the protocol.
+    Error(Box<str>),
 }
 
 impl Output {
@@ -125,7 +160,7 @@ impl Output {
                 text: text.into(),
                 rest: Map::new(),
             }],
-            is_error: false,
+            ..Self::default()
         }
     }
 
@@ -133,7 +168,7 @@ impl Output {
     pub fn structured(value: Value) -> Self {
         Self {
             content: vec![ContentBlock::Structured { value }],
-            is_error: false,
+            ..Self::default()
         }
     }
 }

@@ -355,7 +355,8 @@ mod tests {
             prop_assert_eq!(kept.unwrap().get(), params.get());
             out.clear();
             failure(&mut out, Some("\"x\""), -32600, &message);
-            prop_assert!(matches!(Message::read(&out), Ok(Message::Failure { .. })));
+            let read = matches!(Message::read(&out), Ok(Message::Failure { .. }));
+            prop_assert!(read);
         }
     }
 }

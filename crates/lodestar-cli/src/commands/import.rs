@@ -193,6 +193,7 @@ fn observation(
         actor: local_actor(),
         trust: ObservationTrust::Raw,
         sensitivity: args.sensitivity,
+        rest: Default::default(),
         content: memories.iter().map(block).collect(),
     }
 }

@@ -111,6 +111,7 @@ impl Governed {
             actor: ActorId::new("agent").expect("a name"),
             trust: ObservationTrust::Raw,
             sensitivity: Sensitivity::Internal,
+            rest: Default::default(),
             content: vec![content],
         };
         self.record(EventType::OBSERVATION_RECORDED, &observation);

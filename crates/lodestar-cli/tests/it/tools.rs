@@ -55,6 +55,7 @@ impl Lookup {
             description: "Looks a customer up.".to_owned(),
             input_schema: json!({"type": "object", "properties": {}}),
             roles: BTreeMap::new(),
+            declared: None,
             minimum: Contract::ungraded(Scope::global()),
         })
     }

@@ -48,6 +48,9 @@ pub struct Observation {
     pub sensitivity: Sensitivity,
     /// What came back, block by block, verbatim.
     pub content: Vec<ContentBlock>,
+    /// What came beside the blocks, verbatim. No claim is made of it.
+    #[serde(default, skip_serializing_if = "Map::is_empty")]
+    pub rest: Map<String, Value>,
 }
 
 /// One piece of what a tool returned.

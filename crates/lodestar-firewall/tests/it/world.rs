@@ -216,6 +216,7 @@ impl World {
             actor: "agent".parse().unwrap(),
             trust: ObservationTrust::Raw,
             sensitivity: Sensitivity::Internal,
+            rest: Default::default(),
             content: vec![ContentBlock::Text {
                 text: text.to_owned(),
                 rest: Map::new(),

@@ -238,12 +238,23 @@ pub enum Backend {
 pub struct Limits {
     /// How long one call may take.
     pub call_deadline_ms: u64,
+    /// How long a server may take until it has said what it offers.
+    pub start_deadline_ms: u64,
+    /// Most that one message of an agent or a server may take.
+    pub message_bytes: usize,
+    /// Most calls of one agent at the same time; more wait.
+    pub concurrent_calls: usize,
 }
 
 impl Default for Limits {
     fn default() -> Self {
         Self {
             call_deadline_ms: 300_000,
+            // A package that is fetched first takes its time.
+            start_deadline_ms: 60_000,
+            // A large file as base64, and no more.
+            message_bytes: 16 << 20,
+            concurrent_calls: 128,
         }
     }
 }

@@ -5,7 +5,6 @@ use std::fmt;
 use lodestar_core::chain::ContentBlock;
 use lodestar_core::id::{ActionId, ObservationId};
 use lodestar_core::ladder::Verdict;
-use lodestar_kernel::record::Rejection;
 use serde_json::{Map, Value};
 
 use super::{Act, Ending, Expected, Script, Step, failure_kind};
@@ -120,20 +119,7 @@ impl StepRun {
         };
         match &reply.outcome {
             Outcome::Returned(_) | Outcome::Failed(_) => None,
-            Outcome::Refused(why) => match why {
-                Rejection::PolicyDenied { .. } => Some(Verdict::Deny),
-                Rejection::ApprovalRequired { .. }
-                | Rejection::ApprovalDenied { .. }
-                | Rejection::ApprovalTimeout { .. } => Some(Verdict::Hold),
-                Rejection::PreconditionFailed { .. }
-                | Rejection::ReachesLodestar { .. }
-                | Rejection::InvalidArguments { .. }
-                | Rejection::ToolNotAdvertised
-                | Rejection::Halted
-                | Rejection::Stopped
-                | Rejection::SessionClosed
-                | Rejection::NotRecorded { .. } => None,
-            },
+            Outcome::Refused(_) => reply.verdict,
         }
     }
 }

@@ -7,14 +7,14 @@ use lodestar_core::chain::{Observation, ObservationTrust};
 use lodestar_core::contract::arguments::{self, Size};
 use lodestar_core::event::EventType;
 use lodestar_core::id::{DecisionId, InvocationId, ObservationId};
-use lodestar_core::ladder::Severity;
+use lodestar_core::ladder::{Severity, Verdict};
 use lodestar_core::name::ToolName;
 use lodestar_core::provenance::{ArgumentProvenance, Label};
 use lodestar_kernel::record::Rejection;
 use lodestar_kernel::registry::{Entry, GradedBy};
 use lodestar_kernel::step::Step;
 use lodestar_kernel::stop::Stop;
-use lodestar_kernel::tool::Output;
+use lodestar_kernel::tool::{Output, Progress};
 use lodestar_kernel::{ClearError, Draft, HeldWorld, Limits, ProposeError, Proposed, Ran};
 use lodestar_policy::{Closing, Denied, Dependency, Permit, Ruling, Signal, explain};
 use serde_json::{Map, Value};
@@ -36,6 +36,8 @@ pub struct CallOptions {
     pub stop: Stop,
     /// What monitors saw before the gate answers. It can only tighten.
     pub signals: Vec<Signal>,
+    /// Whoever wants to know how far it is.
+    pub progress: Option<Arc<dyn Progress>>,
 }
 
 /// Most beliefs that a synthesised decision names. A call whose arguments touch more is held: nobody
@@ -134,6 +136,7 @@ impl Session {
         let limits = Limits {
             deadline: options.deadline.unwrap_or(inner.deadline),
             stop: options.stop,
+            progress: options.progress,
         };
         match ruling {
             Ruling::Allowed(permit) => self.go(proposed, permit, None, &limits).await,
@@ -154,6 +157,10 @@ impl Session {
         limits: &Limits,
     ) -> Result<Reply, GuardError> {
         let kernel = &self.inner.kernel;
+        let verdict = match held {
+            Some(_) => Verdict::Hold,
+            None => Verdict::Allow,
+        };
         let (action, seq) = (proposed.proposal().action.id, proposed.seq());
         let (entry, request) = (Arc::clone(proposed.entry()), permit.request());
         let clearance = match kernel.clear(proposed, permit, held, &limits.stop).await {
@@ -191,6 +198,7 @@ impl Session {
         Ok(Reply {
             action: Some(action),
             seq: Some(receipt.seq()),
+            verdict: Some(verdict),
             outcome: match result {
                 Ok(output) => Outcome::Returned(output),
                 Err(error) => Outcome::Failed(error),
@@ -354,6 +362,7 @@ impl Session {
             trust: ObservationTrust::Raw,
             sensitivity: inner.sensitivity.under(action.contract.data_sensitivity),
             content: output.content.clone(),
+            rest: output.rest.clone(),
         };
         let kind = EventType::OBSERVATION_RECORDED;
         let parents = [ran.cleared()];
@@ -422,6 +431,26 @@ pub(super) fn refused(
     Reply {
         action,
         seq,
+        verdict: verdict_of(&why),
         outcome: Outcome::Refused(why),
+    }
+}
+
+/// What the gate had said of a call that did not run, where its refusal tells.
+fn verdict_of(why: &Rejection) -> Option<Verdict> {
+    match why {
+        Rejection::PolicyDenied { .. } => Some(Verdict::Deny),
+        Rejection::ApprovalRequired { .. }
+        | Rejection::ApprovalDenied { .. }
+        | Rejection::ApprovalTimeout { .. } => Some(Verdict::Hold),
+        Rejection::PreconditionFailed { .. }
+        | Rejection::ReachesLodestar { .. }
+        | Rejection::InvalidArguments { .. }
+        | Rejection::DefinitionDrift { .. }
+        | Rejection::ToolNotAdvertised
+        | Rejection::Halted
+        | Rejection::Stopped
+        | Rejection::SessionClosed
+        | Rejection::NotRecorded { .. } => None,
     }
 }

@@ -12,6 +12,7 @@ use lodestar_core::provenance::GivenSource;
 use lodestar_firewall::Firewall;
 use lodestar_firewall::extract::Extractors;
 use lodestar_firewall::provenance::{Limits as IndexLimits, ProvenanceIndex};
+use lodestar_kernel::grade::Grade;
 use lodestar_kernel::opening::Opening;
 use lodestar_kernel::registry::{RegisterError, Registry};
 use lodestar_kernel::step::Steps;
@@ -41,13 +42,20 @@ use crate::tools;
 pub struct Setup {
     config: Config,
     keys: Keys,
-    tools: Vec<Arc<dyn Tool>>,
+    tools: Vec<Given>,
+    absent: Vec<String>,
     holds: Option<Holds>,
     purpose: &'static str,
     execution: &'static str,
     steps: Steps,
     ceiling: Option<Ceiling>,
     task: Option<String>,
+}
+
+/// A tool of one's own, and the grade that it has where the configuration says nothing.
+pub(crate) struct Given {
+    pub(crate) tool: Arc<dyn Tool>,
+    pub(crate) otherwise: Option<Grade>,
 }
 
 impl std::fmt::Debug for Setup {
@@ -152,6 +160,7 @@ impl Setup {
             config,
             keys,
             tools: Vec::new(),
+            absent: Vec::new(),
             holds: None,
             purpose: "guard",
             execution: "library",
@@ -164,7 +173,34 @@ impl Setup {
     /// With a tool of one's own. It is held unless the configuration grades it.
     #[must_use]
     pub fn tool(mut self, tool: impl Tool + 'static) -> Self {
-        self.tools.push(Arc::new(tool));
+        self.tools.push(Given {
+            tool: Arc::new(tool),
+            otherwise: None,
+        });
+        self
+    }
+
+    /// With a tool that has this grade where the configuration does not grade it.
+    #[must_use]
+    pub fn tool_graded(mut self, tool: impl Tool + 'static, otherwise: Grade) -> Self {
+        self.tools.push(Given {
+            tool: Arc::new(tool),
+            otherwise: Some(otherwise),
+        });
+        self
+    }
+
+    /// Tools whose names begin so are not there today, and their grades are no mistake.
+    #[must_use]
+    pub fn absent(mut self, prefix: String) -> Self {
+        self.absent.push(prefix);
+        self
+    }
+
+    /// How the agent is connected, as policies read it.
+    #[must_use]
+    pub fn execution(mut self, execution: &'static str) -> Self {
+        self.execution = execution;
         self
     }
 
@@ -210,7 +246,7 @@ impl Setup {
     /// The tools, policy and gate that a session would have, without opening one.
     pub fn gate(&self) -> Result<(Registry, Gate), OpenError> {
         let scope = self.config.scope()?;
-        let registry = tools::registry(&self.config, &scope, &self.tools)?;
+        let registry = tools::registry(&self.config, &scope, &self.tools, &self.absent)?;
         let policy = self.config.policy_in_force(self.ceiling)?;
         let shapes = registry.iter().map(|entry| entry.record().shape.clone());
         let gate = Gate::new(

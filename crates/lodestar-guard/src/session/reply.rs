@@ -2,6 +2,7 @@
 
 use lodestar_core::chain::ContentBlock;
 use lodestar_core::id::ActionId;
+use lodestar_core::ladder::Verdict;
 use lodestar_kernel::record::Rejection;
 use lodestar_kernel::tool::{Output, ToolError};
 
@@ -12,6 +13,8 @@ pub struct Reply {
     pub action: Option<ActionId>,
     /// The event to look at: the last that the call wrote.
     pub seq: Option<u64>,
+    /// What the gate said, where it was asked.
+    pub verdict: Option<Verdict>,
     /// What came of it.
     pub outcome: Outcome,
 }
@@ -73,6 +76,9 @@ fn advice(why: &Rejection) -> &'static str {
             "Look at the world again, then propose the call anew."
         }
         Rejection::InvalidArguments { .. } => "Correct the arguments and call again.",
+        Rejection::DefinitionDrift { .. } => {
+            "Do not call it again; tell the user that the tool has changed."
+        }
         Rejection::ToolNotAdvertised => "Use one of the tools that are listed.",
         Rejection::Stopped => "Nothing happened; go on as you were told.",
         Rejection::Halted | Rejection::SessionClosed | Rejection::NotRecorded { .. } => {

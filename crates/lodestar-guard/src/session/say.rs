@@ -274,6 +274,7 @@ impl Session {
             trust: ObservationTrust::Raw,
             sensitivity: inner.sensitivity,
             content,
+            rest: Map::new(),
         }
     }
 

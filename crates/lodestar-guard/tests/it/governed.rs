@@ -186,6 +186,7 @@ impl CountingTool {
                     "additionalProperties": false,
                 }),
                 roles: roles.map(|(name, role)| (name.to_owned(), role)).into(),
+                declared: None,
                 minimum: laxest(),
             },
             ran: Arc::default(),

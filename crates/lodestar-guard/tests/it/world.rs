@@ -130,6 +130,7 @@ fn observation(tool: &str, text: &str) -> Observation {
         actor: "tester".parse().unwrap(),
         trust: ObservationTrust::Raw,
         sensitivity: Sensitivity::Internal,
+        rest: Default::default(),
         content: vec![ContentBlock::Text {
             text: text.to_owned(),
             rest: Map::new(),

@@ -1,6 +1,7 @@
 //! Executing: the one place where a tool is called.
 
 use std::panic::AssertUnwindSafe;
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use lodestar_core::chain::{Outcome, OutcomeResult};
@@ -14,7 +15,7 @@ use super::{Clearance, Kernel};
 use crate::record::{Finished, Proposal};
 use crate::step::Step;
 use crate::stop::Stop;
-use crate::tool::{Call, Effect, Output, Tool, ToolError};
+use crate::tool::{Call, Effect, Output, Progress, Tool, ToolError};
 
 /// How long a call may take, and what can stop it earlier.
 #[derive(Debug, Clone)]
@@ -23,6 +24,8 @@ pub struct Limits {
     pub deadline: Duration,
     /// The caller's own switch.
     pub stop: Stop,
+    /// Whoever wants to know how far it is.
+    pub progress: Option<Arc<dyn Progress>>,
 }
 
 /// Longest a call takes where nobody says otherwise: test suites run for minutes, and what hangs
@@ -40,6 +43,7 @@ impl Default for Limits {
         Self {
             deadline: DEFAULT_DEADLINE,
             stop: Stop::new(),
+            progress: None,
         }
     }
 }
@@ -118,7 +122,7 @@ impl Kernel {
         }
         // The tool's own switch: thrown by the caller's, by a halt, and when the time is over.
         let stop = Stop::new();
-        let call = Call::new(arguments, &stop, deadline);
+        let call = Call::new(arguments, &stop, deadline).telling(limits.progress.clone());
         let mut calling = std::pin::pin!(guarded(async move { tool.call(call).await }));
         let late = tokio::time::sleep_until(deadline.into());
         let given_up = tokio::select! {

@@ -55,6 +55,7 @@ fn output(url: &str, hops: &[String], incoming: Incoming) -> Output {
     Output {
         content,
         is_error: incoming.status >= 400,
+        ..Output::default()
     }
 }
 

@@ -305,6 +305,7 @@ fn definition(channel: &Channel, scope: Scope) -> Result<Definition, MessageErro
             ("subject".to_owned(), ArgumentRole::Payload),
             ("body".to_owned(), ArgumentRole::Payload),
         ]),
+        declared: None,
         minimum: Contract {
             required_level: Rung::L4,
             blast_radius: BlastRadius::External,

@@ -275,6 +275,7 @@ fn definition(relays: &[Location], kinds: &[u16], scope: Scope) -> Result<Defini
             ("tags".to_owned(), ArgumentRole::Identity),
             ("relays".to_owned(), ArgumentRole::Destination),
         ]),
+        declared: None,
         minimum: Contract {
             required_level: Rung::L4,
             blast_radius: BlastRadius::External,

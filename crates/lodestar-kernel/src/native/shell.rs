@@ -226,6 +226,7 @@ impl Shell {
         Output {
             content,
             is_error: flooded.is_some() || !ended.status.success(),
+            ..Output::default()
         }
     }
 }
@@ -316,6 +317,7 @@ fn definition(shell: &Shell, scope: Scope) -> Definition {
             ("cwd".to_owned(), ArgumentRole::Path),
             ("timeout_ms".to_owned(), ArgumentRole::Other),
         ]),
+        declared: None,
         minimum: Contract {
             required_level: Rung::L3,
             blast_radius: BlastRadius::Project,

@@ -103,6 +103,7 @@ fn definition(description: &str) -> Definition {
             "properties": {"path": {"type": "string"}, "remote": {"type": "string"}},
         }),
         roles: Default::default(),
+        declared: None,
         minimum: Contract {
             required_level: Rung::L0,
             blast_radius: BlastRadius::SelfOnly,

@@ -80,6 +80,7 @@ impl Call {
             actor: "agent".parse().unwrap(),
             trust: ObservationTrust::Raw,
             sensitivity: Sensitivity::Internal,
+            rest: Default::default(),
             content,
         }
     }

@@ -88,7 +88,7 @@ impl Files {
         let block = block_of(bytes, || self.uri(path));
         Ok(Output {
             content: vec![block],
-            is_error: false,
+            ..Output::default()
         })
     }
 
@@ -159,6 +159,7 @@ fn definition(max_bytes: u64, scope: Scope) -> Definition {
             "additionalProperties": false,
         }),
         roles: BTreeMap::from([("path".to_owned(), ArgumentRole::Path)]),
+        declared: None,
         minimum: Contract {
             required_level: Rung::L0,
             blast_radius: BlastRadius::SelfOnly,

@@ -334,6 +334,7 @@ fn definition(max_bytes: u64, scope: Scope) -> Definition {
             ("content".to_owned(), ArgumentRole::Payload),
             ("create_dirs".to_owned(), ArgumentRole::Other),
         ]),
+        declared: None,
         minimum: Contract {
             required_level: Rung::L3,
             blast_radius: BlastRadius::Project,

@@ -402,6 +402,7 @@ fn definition(scope: Scope) -> Definition {
             ("message".to_owned(), ArgumentRole::Payload),
             ("paths".to_owned(), ArgumentRole::Path),
         ]),
+        declared: None,
         minimum: Contract {
             required_level: Rung::L3,
             blast_radius: BlastRadius::Project,

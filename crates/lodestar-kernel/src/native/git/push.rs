@@ -298,6 +298,7 @@ fn definition(work: &Work, scope: Scope) -> Definition {
             "additionalProperties": false,
         }),
         roles: BTreeMap::from([("branch".to_owned(), ArgumentRole::Destination)]),
+        declared: None,
         minimum: Contract {
             required_level: Rung::L4,
             blast_radius: BlastRadius::External,

@@ -84,6 +84,7 @@ fn definition(scope: Scope) -> Definition {
             "additionalProperties": false,
         }),
         roles: BTreeMap::new(),
+        declared: None,
         minimum: Contract {
             required_level: Rung::L0,
             blast_radius: BlastRadius::SelfOnly,

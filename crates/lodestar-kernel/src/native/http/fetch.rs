@@ -312,6 +312,7 @@ fn definition(config: &FetchConfig, scope: Scope) -> Result<Definition, HttpErro
             ("url".to_owned(), ArgumentRole::Destination),
             ("query".to_owned(), ArgumentRole::Payload),
         ]),
+        declared: None,
         minimum: Contract {
             required_level: Rung::L1,
             blast_radius: BlastRadius::External,

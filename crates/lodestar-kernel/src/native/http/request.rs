@@ -194,6 +194,7 @@ fn definition(config: &RequestConfig, scope: Scope) -> Result<Definition, HttpEr
             ("headers".to_owned(), ArgumentRole::Payload),
             ("body".to_owned(), ArgumentRole::Payload),
         ]),
+        declared: None,
         minimum: Contract {
             required_level: Rung::L4,
             blast_radius: BlastRadius::External,
