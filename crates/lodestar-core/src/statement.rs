@@ -14,6 +14,7 @@ mod kind;
 mod policy;
 mod promotion;
 mod redaction;
+mod tool_review;
 mod verify;
 
 #[cfg(test)]
@@ -34,6 +35,7 @@ pub use kind::StatementKind;
 pub use policy::PolicyInForce;
 pub use promotion::Promotion;
 pub use redaction::{RedactedEvent, Redaction};
+pub use tool_review::ToolReview;
 pub use verify::{CLOCK_SKEW, Undated, Verified};
 
 use crate::digest::{decode_hex, encode_hex};

@@ -1,10 +1,28 @@
-//! The MCP proxy.
+//! The MCP proxy: one server to the agent, many servers behind it, and a governed session in between.
 //!
 //! | part | role |
 //! |---|---|
-//! | [`wire`] | JSON-RPC messages: the envelope is read, what is inside stays the bytes that came |
-//! | [`lines`] | messages as lines, bounded |
+//! | [`serve_stdio`], [`Settings`] | the proxy as a process, over its standard streams |
+//! | [`pins`] | the definitions that servers' tools had when they were first seen, kept and signed |
+//! | [`wire`], [`lines`], [`members`] | JSON-RPC as it comes: envelopes, lines and members are read, what is inside stays bytes |
 #![deny(missing_docs)]
 
+mod answer;
+mod catalogue;
+mod child;
+mod conversation;
+mod http;
+mod identity;
 pub mod lines;
+pub mod members;
+mod offer;
+mod peer;
+pub mod pins;
+mod proxy;
+mod server;
+mod streams;
+mod tool;
 pub mod wire;
+
+pub use conversation::Settings;
+pub use proxy::{ProxyError, serve_stdio};

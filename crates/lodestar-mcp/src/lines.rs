@@ -17,8 +17,33 @@ pub struct Lines<R> {
     start: usize,
     /// How much of it was looked at without finding its end.
     looked: usize,
-    /// Of a line that is too long, so much is gone already.
-    skipped: Option<u64>,
+    /// Of a line that is too long, what is gone already.
+    skipped: Option<TooLong>,
+}
+
+/// A line that was too long, and is gone but for its ends.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct TooLong {
+    /// How long it was.
+    pub bytes: u64,
+    /// How it began: enough to see whose it was.
+    pub head: Vec<u8>,
+    /// How it ended.
+    pub tail: Vec<u8>,
+}
+
+/// How much is kept of either end of a line that is too long.
+const END: usize = 256;
+
+impl TooLong {
+    fn more(&mut self, piece: &[u8]) {
+        self.bytes += piece.len() as u64;
+        let room = END - self.head.len();
+        self.head.extend_from_slice(&piece[..room.min(piece.len())]);
+        self.tail
+            .extend_from_slice(&piece[piece.len().saturating_sub(END)..]);
+        self.tail.drain(..self.tail.len().saturating_sub(END));
+    }
 }
 
 /// A line, without its end.
@@ -27,10 +52,7 @@ pub enum Line<'a> {
     /// All of it.
     Whole(&'a [u8]),
     /// It was too long, and is gone.
-    TooLong {
-        /// How long it was.
-        bytes: u64,
-    },
+    TooLong(TooLong),
 }
 
 impl<R: AsyncRead + Unpin> Lines<R> {
@@ -61,13 +83,13 @@ impl<R: AsyncRead + Unpin> Lines<R> {
                     Given::Whole(start, end) => {
                         return Ok(Some(Line::Whole(&self.buffer[start..end])));
                     }
-                    Given::TooLong(bytes) => return Ok(Some(Line::TooLong { bytes })),
+                    Given::TooLong(gone) => return Ok(Some(Line::TooLong(gone))),
                 }
             }
             self.looked = self.buffer.len() - self.start;
             if self.looked > self.limit {
-                let gone = self.skipped.unwrap_or(0) + self.looked as u64;
-                self.skipped = Some(gone);
+                let gone = self.skipped.get_or_insert_default();
+                gone.more(&self.buffer[self.start..]);
                 self.buffer.clear();
                 (self.start, self.looked) = (0, 0);
             }
@@ -78,16 +100,17 @@ impl<R: AsyncRead + Unpin> Lines<R> {
                 return Ok(match self.given(start, end, skipped) {
                     Given::Nothing => None,
                     Given::Whole(start, end) => Some(Line::Whole(&self.buffer[start..end])),
-                    Given::TooLong(bytes) => Some(Line::TooLong { bytes }),
+                    Given::TooLong(gone) => Some(Line::TooLong(gone)),
                 });
             }
         }
     }
 
-    fn given(&self, start: usize, end: usize, skipped: Option<u64>) -> Given {
-        let length = end - start;
-        if skipped.is_some() || length > self.limit {
-            return Given::TooLong(skipped.unwrap_or(0) + length as u64);
+    fn given(&self, start: usize, end: usize, skipped: Option<TooLong>) -> Given {
+        if skipped.is_some() || end - start > self.limit {
+            let mut gone = skipped.unwrap_or_default();
+            gone.more(&self.buffer[start..end]);
+            return Given::TooLong(gone);
         }
         let line = &self.buffer[start..end];
         let end = start + line.strip_suffix(b"\r").unwrap_or(line).len();
@@ -113,7 +136,7 @@ impl<R: AsyncRead + Unpin> Lines<R> {
 enum Given {
     Nothing,
     Whole(usize, usize),
-    TooLong(u64),
+    TooLong(TooLong),
 }
 
 #[cfg(test)]
@@ -144,7 +167,7 @@ mod tests {
         while let Some(line) = lines.next().await.unwrap() {
             found.push(match line {
                 Line::Whole(line) => Ok(line.to_vec()),
-                Line::TooLong { bytes } => Err(bytes),
+                Line::TooLong(gone) => Err(gone.bytes),
             });
         }
         found

@@ -144,7 +144,7 @@ impl<'a> Message<'a> {
             result,
             error,
         } = fields;
-        let read = id.map(Id::new);
+        let read = id.map(Id::read);
         let refused = |why| Refused {
             why,
             id: read.flatten(),
@@ -184,7 +184,7 @@ impl<'a> Message<'a> {
 
 impl<'a> Id<'a> {
     /// None where it is neither a string nor a whole number that everybody can hold.
-    fn new(raw: &'a RawValue) -> Option<Self> {
+    pub fn read(raw: &'a RawValue) -> Option<Self> {
         let id = Self(raw);
         id.try_key().map(|_| id)
     }
@@ -240,6 +240,15 @@ pub fn answer(out: &mut Vec<u8>, id: &str, result: &str) {
     out.extend_from_slice(id.as_bytes());
     out.extend_from_slice(b",\"result\":");
     out.extend_from_slice(result.as_bytes());
+    out.push(b'}');
+}
+
+/// Writes an error that somebody else wrote; the id as whoever asked wrote it.
+pub fn error(out: &mut Vec<u8>, id: &str, error: &str) {
+    out.extend_from_slice(b"{\"jsonrpc\":\"2.0\",\"id\":");
+    out.extend_from_slice(id.as_bytes());
+    out.extend_from_slice(b",\"error\":");
+    out.extend_from_slice(error.as_bytes());
     out.push(b'}');
 }
 

@@ -150,7 +150,7 @@ fn follow(script: &Script, setup: Setup, app: &mut App) -> Result<Wrapped<Script
 }
 
 /// A log that was begun is continued by the installation that began it, or not at all.
-fn keys(config: &Config) -> Result<Keys, Failure> {
+pub(super) fn keys(config: &Config) -> Result<Keys, Failure> {
     let installation = Installation::locate()?;
     let dir = installation.dir();
     let real = std::path::absolute(dir).map_err(Failure::io(dir))?;
@@ -169,7 +169,7 @@ fn keys(config: &Config) -> Result<Keys, Failure> {
     Ok(Keys::at(dir)?)
 }
 
-fn read_task(file: &Path) -> Result<String, Failure> {
+pub(super) fn read_task(file: &Path) -> Result<String, Failure> {
     String::from_utf8(files::read(file, MAX_TASK)?)
         .map_err(|_| Failure::usage(format!("`{}` is not UTF-8 text", inert::path(file))))
 }

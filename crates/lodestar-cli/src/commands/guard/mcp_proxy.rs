@@ -1,0 +1,81 @@
+//! `lodestar guard mcp-proxy`: one MCP server to the agent, many behind it, the gate in between.
+
+use std::path::PathBuf;
+
+use clap::Args;
+use lodestar_guard::config::{Ceiling, Config};
+use lodestar_mcp::{ProxyError, Settings, serve_stdio};
+
+use super::run::{keys, read_task};
+use crate::commands::ceiling;
+use crate::failure::{Exit, Failure};
+
+const AFTER_HELP: &str = "\
+Name it in the client's configuration where a server's command stands:
+
+  {\"mcpServers\": {\"lodestar\": {\"command\": \"lodestar\",
+    \"args\": [\"guard\", \"mcp-proxy\", \"--config\", \"/path/to/lodestar.toml\"]}}}
+
+The agent is served over standard input and output; everything else goes to standard error.
+
+Examples:
+  lodestar guard mcp-proxy --config lodestar.toml
+  lodestar guard mcp-proxy --config lodestar.toml --auto-approve-up-to 3 --task \"fix the parser\"";
+
+#[derive(Debug, Args)]
+#[command(after_help = AFTER_HELP)]
+pub(crate) struct McpProxyArgs {
+    /// The configuration
+    #[arg(long, value_name = "FILE")]
+    config: PathBuf,
+
+    /// Up to which rung calls run unasked, 0 to 3 [default: what the configuration says]
+    #[arg(long, value_name = "RUNG", value_parser = ceiling)]
+    auto_approve_up_to: Option<Ceiling>,
+
+    /// The task: values in it count as given
+    #[arg(long, value_name = "TEXT", conflicts_with = "task_file")]
+    task: Option<String>,
+
+    /// A file with the task
+    #[arg(long, value_name = "FILE")]
+    task_file: Option<PathBuf>,
+}
+
+pub(crate) fn run(args: &McpProxyArgs) -> Result<Exit, Failure> {
+    let config = Config::read(&args.config)?;
+    if config.downstream_servers.is_empty() {
+        return Err(Failure::usage(format!(
+            "`{}` names no `downstream_servers`: there is nothing to stand in front of",
+            crate::inert::path(&args.config)
+        ))
+        .help("`lodestar init` writes them from a client's configuration"));
+    }
+    if args.auto_approve_up_to.is_some() && config.policy.is_some() {
+        return Err(Failure::usage(
+            "the configuration has a policy of its own, which --auto-approve-up-to would not change",
+        )
+        .help("leave the option out, or take `policy` out of the configuration"));
+    }
+    let task = match (&args.task, &args.task_file) {
+        (Some(task), _) => Some(task.clone()),
+        (None, Some(file)) => Some(read_task(file)?),
+        (None, None) => None,
+    };
+    let settings = Settings {
+        keys: keys(&config)?,
+        config,
+        ceiling: args.auto_approve_up_to,
+        task,
+    };
+    // One thread for the protocol: messages are small and many, and changing threads costs more than they do.
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        .build()
+        .map_err(|problem| Failure::usage(format!("no threads can be started: {problem}")))?;
+    match runtime.block_on(serve_stdio(settings)) {
+        Ok(()) => Ok(Exit::Done),
+        Err(problem @ ProxyError::Session(_)) => Err(Failure::usage(problem.to_string())),
+        Err(problem) => Err(Failure::usage(problem.to_string())),
+    }
+}

@@ -1,0 +1,150 @@
+//! A server as a process of one's own: its group, its streams, its end.
+
+use std::collections::BTreeMap;
+use std::ffi::OsString;
+use std::path::Path;
+use std::process::Stdio;
+use std::time::Duration;
+
+use lodestar_guard::config::Reached;
+use rustix::process::{Pid, Signal, kill_process_group};
+use tokio::io::AsyncReadExt as _;
+use tokio::process::{Child, ChildStdin, ChildStdout, Command};
+use tokio::sync::mpsc;
+
+/// What every child has of the environment, beside what the configuration gives it.
+const ENVIRONMENT: [&str; 3] = ["PATH", "HOME", "LANG"];
+
+/// How long a child may take to end once its input is closed, and again once it is told to.
+const PATIENCE: Duration = Duration::from_secs(2);
+
+/// A process, and everything that it started and that stayed in its group.
+#[derive(Debug)]
+pub(crate) struct Process {
+    child: Child,
+    group: Option<Pid>,
+}
+
+/// Its streams.
+#[derive(Debug)]
+pub(crate) struct Streams {
+    pub(crate) input: ChildStdin,
+    pub(crate) output: ChildStdout,
+}
+
+/// Starts a child. What it writes to its standard error goes to `stderr`, piece by piece, until nobody takes it.
+pub(crate) fn start(
+    reached: &Reached,
+    root: &Path,
+    stderr: mpsc::Sender<Vec<u8>>,
+) -> Result<(Process, Streams), String> {
+    let Reached::Child {
+        command,
+        args,
+        env,
+        inherit_env,
+        cwd,
+    } = reached
+    else {
+        return Err("it is no process".to_owned());
+    };
+    let given = |name: &str| std::env::var_os(name).map(|value| (name.to_owned(), value));
+    let mut environment: BTreeMap<String, OsString> =
+        ENVIRONMENT.iter().copied().filter_map(given).collect();
+    for name in inherit_env {
+        let value = given(name).ok_or(format!(
+            "`inherit_env` names `{name}`, which is not set where the proxy was started"
+        ))?;
+        environment.extend([value]);
+    }
+    environment.extend(env.iter().map(|(name, value)| (name.clone(), value.into())));
+    let place = cwd.as_ref().map_or(root.to_owned(), |cwd| root.join(cwd));
+    let mut starting = Command::new(command);
+    starting
+        .args(args)
+        .env_clear()
+        .envs(environment)
+        .current_dir(&place)
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .process_group(0)
+        .kill_on_drop(true);
+    let mut child = starting.spawn().map_err(|problem| {
+        format!(
+            "`{command}` cannot be started in `{}`: {problem}",
+            place.display()
+        )
+    })?;
+    let streams = (child.stdin.take(), child.stdout.take(), child.stderr.take());
+    let (Some(input), Some(output), Some(errors)) = streams else {
+        return Err(format!("`{command}` has no streams"));
+    };
+    tokio::spawn(drain(errors, stderr));
+    let group = child
+        .id()
+        .and_then(|id| Pid::from_raw(i32::try_from(id).ok()?));
+    Ok((Process { child, group }, Streams { input, output }))
+}
+
+/// Reads to the end whatever happens: a child whose errors nobody reads would stand still.
+async fn drain(mut from: impl tokio::io::AsyncRead + Unpin, to: mpsc::Sender<Vec<u8>>) {
+    let mut buffer = vec![0; 4096];
+    while let Ok(read) = from.read(&mut buffer).await {
+        if read == 0 {
+            return;
+        }
+        let _ = to.try_send(buffer[..read].to_vec());
+    }
+}
+
+impl Process {
+    /// Waits for its end, and says in words how it ended. Its input must be closed.
+    pub(crate) async fn ended(&mut self) -> String {
+        match tokio::time::timeout(PATIENCE, self.child.wait()).await {
+            Ok(Ok(status)) => {
+                self.clear_away();
+                match status.code() {
+                    Some(code) => format!("it ended with exit code {code}"),
+                    None => format!("it ended: {status}"),
+                }
+            }
+            Ok(Err(problem)) => format!("its end cannot be seen: {problem}"),
+            Err(_) => {
+                self.stop().await;
+                "it closed its output and went on, and was stopped".to_owned()
+            }
+        }
+    }
+
+    /// Ends it and its group: told first, then made to.
+    pub(crate) async fn stop(&mut self) {
+        self.signal(Signal::TERM);
+        if tokio::time::timeout(PATIENCE, self.child.wait())
+            .await
+            .is_err()
+        {
+            self.signal(Signal::KILL);
+            let _ = self.child.wait().await;
+        }
+        self.clear_away();
+    }
+
+    /// What it left behind in its group goes with it. Once: its number may be somebody else's afterwards.
+    fn clear_away(&mut self) {
+        self.signal(Signal::KILL);
+        self.group = None;
+    }
+
+    fn signal(&self, signal: Signal) {
+        if let Some(group) = self.group {
+            let _ = kill_process_group(group, signal);
+        }
+    }
+}
+
+impl Drop for Process {
+    fn drop(&mut self) {
+        self.signal(Signal::KILL);
+    }
+}

@@ -1,0 +1,229 @@
+//! Opening the session, once the servers have said what they offer; and what becomes of them afterwards.
+
+use std::sync::atomic::Ordering;
+use std::sync::{Arc, PoisonError};
+
+use lodestar_core::event::EventType;
+use lodestar_core::time::Timestamp;
+use lodestar_firewall::event::Surroundings as _;
+use lodestar_guard::config::Reached;
+use lodestar_guard::{Holds, Setup, SystemSurroundings, channel};
+use serde_json::json;
+
+use super::{Conversation, Opened};
+use crate::catalogue::Compared;
+use crate::offer::Lists;
+use crate::peer::{Peer, Said};
+use crate::pins::LockFile;
+use crate::server::{Server, Up, Watcher};
+
+impl Conversation {
+    /// Opens the session. Whatever prevents it ends the conversation: nothing runs ungoverned.
+    pub(super) async fn open(self: Arc<Self>) {
+        let opened = self.try_open().await;
+        if let Err(why) = &opened {
+            // Standard output is the agent's.
+            eprintln!("lodestar: {why}");
+        }
+        let failed = opened.is_err();
+        let _ = self.opened.set(opened);
+        self.ready.send_replace(true);
+        if failed {
+            self.fatal.send_replace(true);
+        }
+    }
+
+    async fn try_open(&self) -> Result<Opened, String> {
+        let settings = &self.settings;
+        let (config, keys) = (&settings.config, &settings.keys);
+        let mut up = Vec::new();
+        let mut down = Vec::new();
+        for server in &self.servers {
+            match server.up() {
+                Ok(found) => up.push((Arc::clone(server), found)),
+                Err(why) => down.push((Arc::clone(server), why)),
+            }
+        }
+        let lock = LockFile::of(config.root(), &config.project_id);
+        let compared = lock.change(&keys.log, now(), |pins| {
+            Compared::with(&up, &mut pins.servers, now())
+        });
+        let compared = compared.map_err(|problem| problem.to_string())?;
+        let people = channel::configured(config).map_err(|problem| problem.to_string())?;
+        let mut setup = Setup::new(config.clone(), keys.clone())
+            .holds(Holds::Tell(people))
+            .execution("mcp-proxy");
+        if let Some(ceiling) = settings.ceiling {
+            setup = setup.ceiling(ceiling);
+        }
+        if let Some(task) = &settings.task {
+            setup = setup.task(task.clone());
+        }
+        for (server, _) in &down {
+            setup = setup.absent(format!("mcp.{}.", server.name()));
+        }
+        for server in &self.servers {
+            for name in ["sampling.create", "elicitation.create"] {
+                setup = setup.absent(crate::catalogue::ledger_name(server, name));
+            }
+        }
+        let scope = config.scope().map_err(|problem| problem.to_string())?;
+        let (setup, catalogue) = compared.offer(setup, &up, &scope, config.naming);
+        let session = setup.open().await.map_err(|problem| problem.to_string())?;
+        let record = || -> Result<(), lodestar_guard::GuardError> {
+            for (server, up) in &up {
+                session.note_proxied(EventType::SERVER_STARTED, &started(server, up))?;
+            }
+            for (server, why) in &down {
+                session.note_proxied(EventType::SERVER_FAILED, &failed(server, why))?;
+            }
+            let early =
+                std::mem::take(&mut *self.early.lock().unwrap_or_else(PoisonError::into_inner));
+            for (server, piece) in early {
+                self.record_output(&session, &server, "stderr", &piece)?;
+            }
+            compared.record(&session)
+        };
+        record().map_err(|problem| problem.to_string())?;
+        Ok(Opened { session, catalogue })
+    }
+
+    fn record_output(
+        &self,
+        session: &lodestar_guard::Session,
+        server: &str,
+        stream: &str,
+        piece: &[u8],
+    ) -> Result<(), lodestar_guard::GuardError> {
+        let left = self.output_left.load(Ordering::Relaxed);
+        if left == 0 {
+            return Ok(());
+        }
+        let piece = &piece[..piece.len().min(usize::try_from(left).unwrap_or(usize::MAX))];
+        let rest = left - piece.len() as u64;
+        self.output_left.store(rest, Ordering::Relaxed);
+        let payload = json!({
+            "server": server,
+            "stream": stream,
+            "text": String::from_utf8_lossy(piece),
+            "last": rest == 0,
+        });
+        session
+            .note_proxied(EventType::SERVER_OUTPUT, &payload)
+            .map(drop)
+    }
+
+    /// Records bytes of a server that are no message.
+    pub(super) fn note_noise(&self, server: &Server, noise: &str) {
+        if let Some(session) = self.session() {
+            let noted =
+                self.record_output(session, server.name().as_str(), "stdout", noise.as_bytes());
+            self.go_on(noted);
+        }
+    }
+
+    /// Records that a server spoke in Lodestar's name.
+    pub(super) fn note_forgery(&self, opened: &Opened, tool: &str, forged: usize) {
+        let text = format!(
+            "`_lodestar` in a result of `{tool}`, {forged} times: taken out of the agent's copy"
+        );
+        let noted = self.record_output(&opened.session, tool, "forged", text.as_bytes());
+        self.go_on(noted);
+    }
+
+    /// A session whose log cannot be written does not go on.
+    fn go_on(&self, noted: Result<(), lodestar_guard::GuardError>) {
+        if let Err(problem) = noted {
+            eprintln!("lodestar: {problem}");
+            self.fatal.send_replace(true);
+        }
+    }
+
+    /// What a server tells agents: as it was pinned, or nothing.
+    pub(super) fn instructions(&self, server: &Server, now: Option<&str>) -> Option<String> {
+        let config = &self.settings.config;
+        let lock = LockFile::of(config.root(), &config.project_id);
+        let pins = lock.read(&self.settings.keys.log.public()).ok()?;
+        match pins.servers.get(server.name().as_str()) {
+            None => now.map(str::to_owned),
+            Some(pinned) if pinned.instructions.as_deref() == now => now.map(str::to_owned),
+            Some(_) => None,
+        }
+    }
+}
+
+fn started(server: &Server, up: &Up) -> serde_json::Value {
+    let how = match &server.configured.reached {
+        Reached::Child { .. } => "stdio",
+        Reached::Url { .. } => "http",
+    };
+    json!({
+        "server": server.name().as_str(),
+        "identity": server.identity,
+        "transport": how,
+        "revision": up.hello.revision,
+        "instructions": up.hello.instructions,
+        "containment": "none",
+    })
+}
+
+fn failed(server: &Server, why: &str) -> serde_json::Value {
+    json!({
+        "server": server.name().as_str(),
+        "identity": server.identity,
+        "why": why,
+        "again": true,
+    })
+}
+
+fn now() -> Timestamp {
+    SystemSurroundings::default().now()
+}
+
+impl Watcher for Conversation {
+    fn up(&self, server: &Arc<Server>, up: &Arc<Up>) {
+        let Some(Ok(opened)) = self.opened.get() else {
+            return;
+        };
+        let noted = opened
+            .session
+            .note_proxied(EventType::SERVER_STARTED, &started(server, up));
+        self.go_on(noted.map(drop));
+        self.relisted(server, &up.lists);
+    }
+
+    fn relisted(&self, server: &Arc<Server>, lists: &Lists) {
+        let Some(Ok(opened)) = self.opened.get() else {
+            return;
+        };
+        for drifted in opened.catalogue.relisted(server, &lists.tools) {
+            self.go_on(drifted.record(&opened.session));
+        }
+    }
+
+    fn failed(&self, server: &Arc<Server>, why: &str, _again: bool) {
+        if let Some(session) = self.session() {
+            let noted = session.note_proxied(EventType::SERVER_FAILED, &failed(server, why));
+            self.go_on(noted.map(drop));
+        }
+    }
+
+    fn wrote(&self, server: &Arc<Server>, piece: &[u8]) {
+        match self.session() {
+            Some(session) => {
+                let noted = self.record_output(session, server.name().as_str(), "stderr", piece);
+                self.go_on(noted);
+            }
+            None => {
+                let mut early = self.early.lock().unwrap_or_else(PoisonError::into_inner);
+                if early.len() < 64 {
+                    early.push((server.name().as_str().to_owned(), piece.to_vec()));
+                }
+            }
+        }
+    }
+
+    async fn said(self: &Arc<Self>, server: &Arc<Server>, peer: &Peer, said: Said) {
+        self.heard(server, peer, said).await;
+    }
+}

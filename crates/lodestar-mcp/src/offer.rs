@@ -1,0 +1,191 @@
+//! What a server offers: its hello, and its lists.
+
+use lodestar_core::canonical;
+use lodestar_core::digest::{Digest, sha256};
+use serde_json::value::RawValue;
+use serde_json::{Value, json};
+
+use crate::members::Members;
+use crate::peer::{Answered, Peer};
+
+/// Revisions with a handshake that are spoken here, newest first.
+pub(crate) const REVISIONS: [&str; 4] = ["2025-11-25", "2025-06-18", "2025-03-26", "2024-11-05"];
+
+/// Most entries of one list: more is no list that anybody looks at.
+const MAX_ENTRIES: usize = 4096;
+
+/// Most pages of one list.
+const MAX_PAGES: usize = 256;
+
+/// What a server said in the handshake.
+#[derive(Debug, Clone)]
+pub(crate) struct Hello {
+    /// The revision that is spoken with it.
+    pub(crate) revision: String,
+    /// Everything it said.
+    pub(crate) raw: Box<RawValue>,
+    /// What it can.
+    pub(crate) capabilities: Value,
+    /// What it tells agents to do.
+    pub(crate) instructions: Option<String>,
+}
+
+/// One tool, as its server declares it.
+#[derive(Debug, Clone)]
+pub(crate) struct Declared {
+    /// Its name at the server.
+    pub(crate) name: String,
+    /// All of it.
+    pub(crate) whole: Value,
+    /// SHA-256 of its canonical form: name, description, schemas, annotations and whatever else.
+    pub(crate) digest: Digest,
+}
+
+/// What a server lists.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Lists {
+    pub(crate) tools: Vec<Declared>,
+    /// Names of prompts.
+    pub(crate) prompts: Vec<String>,
+    /// URIs of resources.
+    pub(crate) resources: Vec<String>,
+    /// Templates of URIs.
+    pub(crate) templates: Vec<String>,
+}
+
+impl Hello {
+    /// Whether it has a capability, such as `tools`.
+    pub(crate) fn can(&self, capability: &str) -> bool {
+        self.capabilities
+            .get(capability)
+            .is_some_and(|one| !one.is_null())
+    }
+
+    /// Whether a list of its may change, by its own word.
+    pub(crate) fn may_change(&self, capability: &str) -> bool {
+        self.capabilities[capability]["listChanged"] == json!(true)
+    }
+}
+
+/// Greets a server: what the agent said of itself, as far as the server may know it.
+pub(crate) async fn greet(
+    peer: &Peer,
+    capabilities: &Value,
+    client: &Value,
+) -> Result<Hello, String> {
+    let params = json!({
+        "protocolVersion": REVISIONS[0],
+        "capabilities": capabilities,
+        "clientInfo": client,
+    });
+    let result = ask(peer, "initialize", &params).await?;
+    let members = Members::of(&result).map_err(|problem| format!("its hello: {problem}"))?;
+    let revision = members
+        .text("protocolVersion")
+        .unwrap_or_default()
+        .into_owned();
+    if !REVISIONS.contains(&revision.as_str()) {
+        let shown = lodestar_core::name::Excerpt::of(&revision);
+        return Err(format!(
+            "it speaks revision `{shown}`, which is not spoken here"
+        ));
+    }
+    let capabilities = members.get("capabilities").map(RawValue::get);
+    let capabilities = serde_json::from_str(capabilities.unwrap_or("{}"))
+        .map_err(|problem| format!("its capabilities cannot be read: {problem}"))?;
+    let instructions = members.text("instructions").map(|text| text.into_owned());
+    peer.tell("notifications/initialized", None).await;
+    Ok(Hello {
+        revision,
+        capabilities,
+        instructions,
+        raw: result,
+    })
+}
+
+/// Asks for everything that the server can list.
+pub(crate) async fn lists(peer: &Peer, hello: &Hello) -> Result<Lists, String> {
+    let mut lists = Lists::default();
+    if hello.can("tools") {
+        for whole in pages(peer, "tools/list", "tools").await? {
+            lists.tools.push(declared(whole)?);
+        }
+    }
+    let texts = |entries: Vec<Value>, member: &str| -> Vec<String> {
+        let texts = entries.iter().filter_map(|entry| entry[member].as_str());
+        texts.map(str::to_owned).collect()
+    };
+    if hello.can("prompts") {
+        lists.prompts = texts(pages(peer, "prompts/list", "prompts").await?, "name");
+    }
+    if hello.can("resources") {
+        lists.resources = texts(pages(peer, "resources/list", "resources").await?, "uri");
+        // Servers without templates often do not know the method.
+        let templates = pages(peer, "resources/templates/list", "resourceTemplates").await;
+        lists.templates = texts(templates.unwrap_or_default(), "uriTemplate");
+    }
+    Ok(lists)
+}
+
+fn declared(whole: Value) -> Result<Declared, String> {
+    let name = whole["name"].as_str().unwrap_or_default().to_owned();
+    if name.is_empty() {
+        return Err("it lists a tool without a name".to_owned());
+    }
+    let canonical = canonical::to_vec(&whole);
+    let canonical = canonical.map_err(|problem| {
+        let shown = lodestar_core::name::Excerpt::of(&name);
+        format!("the definition of its tool `{shown}` cannot be pinned: {problem}")
+    })?;
+    Ok(Declared {
+        name,
+        digest: sha256(&canonical),
+        whole,
+    })
+}
+
+/// All entries of a list, page by page.
+pub(crate) async fn pages(peer: &Peer, method: &str, member: &str) -> Result<Vec<Value>, String> {
+    let mut entries = Vec::new();
+    let mut cursor: Option<String> = None;
+    for _ in 0..MAX_PAGES {
+        let params = cursor
+            .as_ref()
+            .map_or(json!({}), |cursor| json!({"cursor": cursor}));
+        let result = ask(peer, method, &params).await?;
+        let mut page: Value = serde_json::from_str(result.get())
+            .map_err(|problem| format!("its answer to `{method}` cannot be read: {problem}"))?;
+        match page[member].take() {
+            Value::Array(more) => entries.extend(more),
+            _ => return Err(format!("its answer to `{method}` has no list `{member}`")),
+        }
+        if entries.len() > MAX_ENTRIES {
+            return Err(format!(
+                "its `{method}` has more than {MAX_ENTRIES} entries"
+            ));
+        }
+        match page["nextCursor"].as_str() {
+            Some(next) => cursor = Some(next.to_owned()),
+            None => return Ok(entries),
+        }
+    }
+    Err(format!("its `{method}` has more than {MAX_PAGES} pages"))
+}
+
+async fn ask(peer: &Peer, method: &str, params: &Value) -> Result<Box<RawValue>, String> {
+    let params =
+        RawValue::from_string(params.to_string()).map_err(|problem| problem.to_string())?;
+    let asked = peer.ask(method, Some(&params), None).await;
+    let mut asked = asked.map_err(|problem| problem.to_string())?;
+    match asked
+        .answer()
+        .await
+        .map_err(|problem| problem.to_string())?
+    {
+        Answered::Result(result) => Ok(result),
+        Answered::Error(error) => {
+            let shown = lodestar_core::name::Excerpt::of(error.get());
+            Err(format!("it answers `{method}` with an error: {shown}"))
+        }
+    }
+}
