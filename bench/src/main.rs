@@ -10,6 +10,7 @@ mod barrier;
 mod firewall;
 mod gate;
 mod holds;
+mod proxy;
 mod session;
 mod verify;
 
@@ -19,7 +20,7 @@ use std::time::{Duration, Instant};
 const HELP: &str = "\
 Measures Lodestar against fair limits, as ratios taken in one run.
 
-usage: lodestar-bench [all | verify | append | barrier | firewall | gate | holds]
+usage: lodestar-bench [all | verify | append | barrier | firewall | gate | holds | proxy]
                       [--events N] [--beliefs N] [--calls N] [--json]
 
   verify    `lodestar log verify` of a large session ÷ `openssl dgst -sha256` of the same file
@@ -30,6 +31,9 @@ usage: lodestar-bench [all | verify | append | barrier | firewall | gate | holds
   gate      a recorded decision ÷ one bare answer of Cedar over all policies; an L0 call up to its
             clearance ÷ a bare answer and an append; the last calls of a session ÷ the first
   holds     what a thousand calls that wait for people cost, and how soon an answer is heard
+
+  proxy     what the proxy adds to a call ÷ what a bare pass-through on rmcp adds; its rate, its start,
+            its memory and its log
 
   --events N   size of the large session (default 1000000)
   --beliefs N  size of the large belief store (default 1000000)
@@ -130,11 +134,19 @@ fn main() -> ExitCode {
                 Some(n) if n >= gate::FEWEST => calls = n,
                 _ => return usage(&format!("`--calls` takes at least {}", gate::FEWEST)),
             },
+            // The two peers that `proxy` starts.
+            "echo-server" => return served(proxy::serve_echo().map_err(|e| e.to_string())),
+            "forwarder" => {
+                let (command, rest) = (args.next().unwrap_or_default(), args.collect::<Vec<_>>());
+                return served(proxy::serve_forwarder(&command, &rest));
+            }
             "--help" | "-h" => {
                 print!("{HELP}");
                 return ExitCode::SUCCESS;
             }
-            "all" | "verify" | "append" | "barrier" | "firewall" | "gate" | "holds" => which = arg,
+            "all" | "verify" | "append" | "barrier" | "firewall" | "gate" | "holds" | "proxy" => {
+                which = arg
+            }
             other => return usage(&format!("`{other}` is not known here")),
         }
     }
@@ -169,9 +181,22 @@ fn main() -> ExitCode {
     if wanted("holds") {
         report(holds::measure());
     }
+    if wanted("proxy") {
+        report(proxy::measure(calls));
+    }
     match all_hold {
         true => ExitCode::SUCCESS,
         false => ExitCode::FAILURE,
+    }
+}
+
+fn served(done: Result<(), String>) -> ExitCode {
+    match done {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(why) => {
+            eprintln!("lodestar-bench: {why}");
+            ExitCode::FAILURE
+        }
     }
 }
 
