@@ -246,16 +246,16 @@ function perform(op, how) {
       if (op.method === 'tools/call') params.name = `${options['tool-prefix'] ?? ''}${params.name}`;
       return client.request({ method: op.method, params }, anything, how);
     }
-    case 'wait': return until(op);
+    case 'wait': return sleep(op.ms);
     default: throw new Error(`unknown operation \`${op.do}\``);
   }
 }
 
-/** Waits the whole time, or until a notification or request of that method has come `times` times. */
-async function until(op) {
-  const end = Date.now() + op.ms;
-  const count = () => seen.filter((s) => (s.notification ?? s.request) === op.for).length;
-  while (Date.now() < end && (op.for === undefined || count() < (op.times ?? 1))) await sleep(10);
+/** Waits until the server has sent `method`, as often as wanted: what comes late belongs here too. */
+async function arrived({ method, times = 1, ms = 5000 }) {
+  const end = Date.now() + ms;
+  const count = () => seen.filter((s) => (s.notification ?? s.request) === method).length;
+  while (count() < times && Date.now() < end) await sleep(10);
 }
 
 async function run(op) {
@@ -271,6 +271,7 @@ async function run(op) {
   await current.run(answers, async () => {
     try {
       await perform(op, how);
+      if (op.until) await arrived(op.until);
     } catch (error) {
       document.failure = { kind: error.constructor.name, message: String(error.message ?? error) };
       if (error.code !== undefined) document.failure.code = error.code;

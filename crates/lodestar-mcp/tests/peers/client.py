@@ -324,7 +324,7 @@ async def perform(client, op):
         request = types.Request[dict, str](method=op["method"], params=params)
         await client.session.send_request(request, TypeAdapter(dict))
     elif what == "wait":
-        await until(op)
+        await anyio.sleep(op["ms"] / 1000)
     else:
         sys.exit(f"unknown operation `{what}`")
 
@@ -335,14 +335,14 @@ def reference(ref):
     return types.ResourceTemplateReference(type="ref/resource", uri=ref["uri"])
 
 
-async def until(op):
-    """Waits the whole time, or until something of that method has come `times` times."""
-    end = time.monotonic() + op["ms"] / 1000
+async def arrived(method, times=1, ms=5000):
+    """Waits until the server has sent `method`, as often as wanted: what comes late belongs here too."""
+    end = time.monotonic() + ms / 1000
 
     def count():
-        return sum(op["for"] in (s.get("notification"), s.get("request")) for s in seen)
+        return sum(method in (s.get("notification"), s.get("request")) for s in seen)
 
-    while time.monotonic() < end and ("for" not in op or count() < op.get("times", 1)):
+    while count() < times and time.monotonic() < end:
         await anyio.sleep(0.01)
 
 
@@ -353,6 +353,8 @@ async def run(client, op):
         after = op.get("cancel_after_ms")
         with anyio.move_on_after(None if after is None else after / 1000) as scope:
             await perform(client, op)
+            if "until" in op:
+                await arrived(**op["until"])
         if scope.cancelled_caught:
             document["failure"] = {"kind": "Cancelled", "message": "the client changed its mind"}
     except MCPError as error:
