@@ -38,6 +38,7 @@ const known = Object.fromEntries(options.set.map((pair) => [
 // ---- What crosses the wire ---------------------------------------------------------------------
 
 const current = new AsyncLocalStorage();
+let alone;
 const asked = new Map();
 let seen = [];
 let answering = new Map();
@@ -51,7 +52,10 @@ function tap(transport) {
       message = { ...message, params: { ...message.params, protocolVersion: revision } };
     }
     if (message.method !== undefined && message.id !== undefined) {
-      asked.set(message.id, { method: message.method, into: current.getStore() });
+      // A further round of a call is sent from where its answer was read, outside the operation.
+      const running = current.getStore();
+      const into = running === undefined || running.done ? alone : running;
+      asked.set(message.id, { method: message.method, into });
     } else if (message.id !== undefined && answering.has(message.id)) {
       const request = answering.get(message.id);
       answering.delete(message.id);
@@ -64,7 +68,7 @@ function tap(transport) {
       const question = asked.get(message.id);
       const { result, error } = message;
       const answer = { method: question?.method ?? null, ...(error ? { error } : { result }) };
-      question?.into?.push(answer);
+      question?.into?.answers.push(answer);
     } else if (message.id === undefined) {
       seen.push({ notification: message.method, params: message.params });
     } else {
@@ -259,7 +263,9 @@ async function arrived({ method, times = 1, ms = 5000 }) {
 }
 
 async function run(op) {
-  const answers = [];
+  const running = { answers: [], done: false };
+  const { answers } = running;
+  alone = running;
   const how = { timeout: op.timeout_ms ?? timeout };
   if (op.progress) how.onprogress = () => {};
   if (op.cancel_after_ms !== undefined) {
@@ -268,7 +274,7 @@ async function run(op) {
     setTimeout(() => abort.abort('the client changed its mind'), op.cancel_after_ms);
   }
   const document = {};
-  await current.run(answers, async () => {
+  await current.run(running, async () => {
     try {
       await perform(op, how);
       if (op.until) await arrived(op.until);
@@ -277,6 +283,7 @@ async function run(op) {
       if (error.code !== undefined) document.failure.code = error.code;
     }
   });
+  running.done = true;
   const last = answers.at(-1);
   if (last) Object.assign(document, last.error ? { error: last.error } : { result: last.result });
   if (answers.length > 1) document.earlier = answers.slice(0, -1);
@@ -305,7 +312,7 @@ function drain() {
 }
 
 const operations = JSON.parse(readFileSync(options.ops ?? 0, 'utf8'));
-const handshake = [];
+const handshake = { answers: [], done: false };
 try {
   await current.run(handshake, () => client.connect(tap(transport()), { timeout }));
 } catch (error) {
@@ -313,8 +320,9 @@ try {
   process.exit(1);
 }
 print({ op: 'connect', revision: client.getNegotiatedProtocolVersion?.()
-    ?? handshake.at(-1)?.result?.protocolVersion,
-  result: handshake.at(-1)?.result ?? client.getDiscoverResult?.() });
+    ?? handshake.answers.at(-1)?.result?.protocolVersion,
+  result: handshake.answers.at(-1)?.result ?? client.getDiscoverResult?.() });
+handshake.done = true;
 for (const template of operations) {
   const op = placed(template);
   if (op.do === 'together') {

@@ -310,7 +310,7 @@ async def perform(client, op):
     elif what == "ping":
         await client.send_ping()
     elif what == "server/discover":
-        await client.session.discover()
+        await client.session.send_discover(client.protocol_version)
     elif what == "subscriptions/listen":
         await listening.open(client, op["filter"])
     elif what == "unlisten":

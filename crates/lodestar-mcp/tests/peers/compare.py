@@ -37,19 +37,24 @@ def even(item, rules, path=""):
     if isinstance(item, list):
         return [even(part, rules, f"{path}/{at}") for at, part in enumerate(item)]
     if isinstance(item, dict):
-        return {key: even(part, rules, f"{path}/{key}") for key, part in item.items()}
+        return {key: even(part, rules, step(path, key)) for key, part in item.items()}
     return item
+
+
+def step(path, key):
+    """The path one key further, written as in RFC 6901."""
+    return path + "/" + key.replace("~", "~0").replace("/", "~1")
 
 
 def differences(one, other, path=""):
     if isinstance(one, dict) and isinstance(other, dict):
         for key in [*one, *(key for key in other if key not in one)]:
             if key not in other:
-                yield {"path": f"{path}/{key}", "one": one[key]}
+                yield {"path": step(path, key), "one": one[key]}
             elif key not in one:
-                yield {"path": f"{path}/{key}", "other": other[key]}
+                yield {"path": step(path, key), "other": other[key]}
             else:
-                yield from differences(one[key], other[key], f"{path}/{key}")
+                yield from differences(one[key], other[key], step(path, key))
     elif isinstance(one, list) and isinstance(other, list) and len(one) == len(other):
         for at, (left, right) in enumerate(zip(one, other)):
             yield from differences(left, right, f"{path}/{at}")
