@@ -49,7 +49,11 @@ pub(crate) fn install() -> Result<(), Failure> {
             .current_dir(&folder)
             .stdin(Stdio::null()),
     )
-    .map_err(|e| because(format!("{e}; install Node 20 or newer with npm")))?;
+    .map_err(|e| {
+        because(format!(
+            "{e}; npm needs a registry within reach and Node 20 or newer"
+        ))
+    })?;
     link_node(&folder).map_err(|e| because(format!("cannot link Node in `{at}`: {e}")))?;
     shell::run(
         Command::new("python3")
@@ -64,7 +68,8 @@ pub(crate) fn install() -> Result<(), Failure> {
             .args(["--requirement", "requirements.txt"])
             .current_dir(&folder)
             .stdin(Stdio::null()),
-    )?;
+    )
+    .map_err(|e| because(format!("{e}; pip needs an index within reach")))?;
     fs::write(folder.join(COMPLETE), "").map_err(|e| because(format!("cannot finish `{at}`: {e}")))
 }
 
