@@ -3,12 +3,14 @@
 //! | module | what it does |
 //! |---|---|
 //! | [`requirements`] | what the tests need beside cargo: finds it, installs it, or says what is missing |
+//! | [`peers`] | installs the MCP software of others that the proxy is tested against |
 //! | [`suite`] | runs all tests and sums them up in one line |
 //! | [`tally`] | reads the summaries of the two test runners |
 //! | [`pages`] | writes the reference pages that come from the code |
 //! | [`shell`] | starts other programs |
 
 mod pages;
+mod peers;
 mod requirements;
 mod shell;
 mod suite;
@@ -38,6 +40,8 @@ nothing failed.
 Environment:
   LODESTAR_REQUIRE_ALL       set to 1 by `test`: a test that lacks a tool fails instead of skipping
   LODESTAR_BIN               set by `test`: the release binary, for tests that drive it
+  LODESTAR_PEERS             set by `test`: the folder with MCP clients and servers of others; where
+                             it is set already, nothing is installed
   LODESTAR_MATRIX            set to `full` by `matrix`
   LODESTAR_FUZZ_ITERATIONS   mutated inputs per fuzz target; the default keeps `test` short
 

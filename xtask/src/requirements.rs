@@ -5,6 +5,7 @@
 
 use std::process::{Command, Stdio};
 
+use crate::peers;
 use crate::shell::{self, Failure, because, cargo};
 
 /// Something that has to be on the machine.
@@ -46,6 +47,26 @@ pub(crate) const TESTS: &[Requirement] = &[
         why: "is one of the belief stores; tests start a server of their own",
         is_there: postgres_is_there,
         install: || debian_package("postgresql"),
+    },
+    Requirement {
+        name: "npm",
+        why: "installs MCP servers and clients of others",
+        is_there: || shell::succeeds(Command::new("npm").arg("--version")),
+        install: || debian_package("npm"),
+    },
+    Requirement {
+        name: "venv",
+        why: "keeps the Python packages of MCP servers and clients of others apart",
+        is_there: || {
+            shell::succeeds(Command::new("python3").args(["-m", "ensurepip", "--version"]))
+        },
+        install: || debian_package("python3-venv"),
+    },
+    Requirement {
+        name: "MCP peers",
+        why: "are the SDKs, servers and conformance suites that the proxy is tested against",
+        is_there: || peers::folder().is_some(),
+        install: peers::install,
     },
 ];
 

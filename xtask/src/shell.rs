@@ -36,13 +36,24 @@ pub(crate) fn workspace() -> &'static Path {
         .expect("xtask lies in the workspace's folder")
 }
 
-/// The release binary. This program stands in a folder of the same target directory, whichever
-/// that is configured to be.
-pub(crate) fn release_binary() -> io::Result<PathBuf> {
+/// The target directory: this program stands in a folder of it, whichever it is configured to be.
+pub(crate) fn target() -> io::Result<PathBuf> {
     let own = std::env::current_exe()?;
-    let target = own.parent().and_then(Path::parent).unwrap_or(workspace());
+    let profile = own.parent().map(|folder| match folder.ends_with("deps") {
+        // A test of this program stands one folder deeper.
+        true => folder.parent().unwrap_or(folder),
+        false => folder,
+    });
+    Ok(profile
+        .and_then(Path::parent)
+        .unwrap_or(workspace())
+        .to_owned())
+}
+
+/// The release binary.
+pub(crate) fn release_binary() -> io::Result<PathBuf> {
     let name = format!("lodestar{}", std::env::consts::EXE_SUFFIX);
-    Ok(target.join("release").join(name))
+    Ok(target()?.join("release").join(name))
 }
 
 /// A cargo command in the workspace, with no input to wait for.

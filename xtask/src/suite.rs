@@ -4,6 +4,7 @@ use std::process::Command;
 use std::sync::Mutex;
 
 use crate::pages;
+use crate::peers;
 use crate::requirements;
 use crate::shell::{self, Failure, cargo};
 use crate::tally::{Runner, Tally};
@@ -136,6 +137,9 @@ fn nextest_is_there() -> bool {
 fn with_everything(command: &mut Command) -> Result<&mut Command, Failure> {
     let binary = shell::release_binary()
         .map_err(|e| shell::because(format!("cannot find the release binary: {e}")))?;
+    if let Some(folder) = peers::folder() {
+        command.env(peers::VARIABLE, folder);
+    }
     Ok(command
         .env("LODESTAR_REQUIRE_ALL", "1")
         .env("LODESTAR_BIN", binary))

@@ -284,9 +284,11 @@ async function run(op) {
     }
   });
   running.done = true;
-  const last = answers.at(-1);
+  // An SDK may list tools of its own accord around a call.
+  const wanted = op.method ?? op.do;
+  const last = answers.findLast((answer) => answer.method === wanted) ?? answers.at(-1);
   if (last) Object.assign(document, last.error ? { error: last.error } : { result: last.result });
-  if (answers.length > 1) document.earlier = answers.slice(0, -1);
+  if (answers.length > 1) document.earlier = answers.filter((answer) => answer !== last);
   for (const [name, pointer] of Object.entries(op.save ?? {})) {
     known[name] = pointer.split('/').slice(1).reduce((at, key) => at?.[key], document.result);
   }

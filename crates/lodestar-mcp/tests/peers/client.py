@@ -367,10 +367,13 @@ async def run(client, op):
         document["failure"] = {"kind": type(error).__name__, "message": str(error)}
     finally:
         current.reset(token)
-    if answers:
-        document.update({k: v for k, v in answers[-1].items() if k != "method"})
+    # The SDK lists tools of its own accord after the first call of one that it does not know.
+    wanted = op.get("method", op["do"])
+    last = next((a for a in reversed(answers) if a["method"] == wanted), answers[-1] if answers else None)
+    if last is not None:
+        document.update({k: v for k, v in last.items() if k != "method"})
     if len(answers) > 1:
-        document["earlier"] = answers[:-1]
+        document["earlier"] = [answer for answer in answers if answer is not last]
     for name, pointer in op.get("save", {}).items():
         at = document.get("result")
         for key in pointer.split("/")[1:]:
