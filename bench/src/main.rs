@@ -7,6 +7,7 @@
 
 mod append;
 mod barrier;
+mod call;
 mod firewall;
 mod gate;
 mod holds;
@@ -19,7 +20,7 @@ use std::time::{Duration, Instant};
 const HELP: &str = "\
 Measures Lodestar against fair limits, as ratios taken in one run.
 
-usage: lodestar-bench [all | verify | append | barrier | firewall | gate | holds]
+usage: lodestar-bench [all | verify | append | barrier | firewall | gate | call | holds]
                       [--events N] [--beliefs N] [--calls N] [--json]
 
   verify    `lodestar log verify` of a large session ÷ `openssl dgst -sha256` of the same file
@@ -29,6 +30,8 @@ usage: lodestar-bench [all | verify | append | barrier | firewall | gate | holds
             retrieval ÷ the bare SQL behind it, and over a large store ÷ over a small one
   gate      a recorded decision ÷ one bare answer of Cedar over all policies; an L0 call up to its
             clearance ÷ a bare answer and an append; the last calls of a session ÷ the first
+  call      a whole governed call that echoes a kibibyte: what the caller waits, calls a second with 64
+            in flight, processor time behind a call, what each call leaves in log and memory
   holds     what a thousand calls that wait for people cost, and how soon an answer is heard
 
   --events N   size of the large session (default 1000000)
@@ -134,7 +137,9 @@ fn main() -> ExitCode {
                 print!("{HELP}");
                 return ExitCode::SUCCESS;
             }
-            "all" | "verify" | "append" | "barrier" | "firewall" | "gate" | "holds" => which = arg,
+            "all" | "verify" | "append" | "barrier" | "firewall" | "gate" | "call" | "holds" => {
+                which = arg;
+            }
             other => return usage(&format!("`{other}` is not known here")),
         }
     }
@@ -165,6 +170,9 @@ fn main() -> ExitCode {
         report(gate::decision());
         report(gate::clearance());
         report(gate::calls(calls));
+    }
+    if wanted("call") {
+        report(call::measure(calls));
     }
     if wanted("holds") {
         report(holds::measure());

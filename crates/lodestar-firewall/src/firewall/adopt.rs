@@ -9,7 +9,7 @@ use lodestar_core::name::{CalibrationClass, IndependenceGroup, ProjectId};
 use lodestar_core::time::Timestamp;
 
 use super::link::{self, Following};
-use super::{Firewall, FirewallError, enact, transact};
+use super::{Firewall, FirewallError, enter, transact};
 use crate::event::{Adopted, FirewallEvent, LogPosition, Recorder, Source, Surroundings};
 use crate::row::keys::Keyring;
 use crate::store::Writing;
@@ -66,6 +66,13 @@ impl<'a> Ids<'a> {
     }
 }
 
+/// What one observation gave, to be weighed together.
+pub(super) struct Lot {
+    pub(super) observation: ObservationId,
+    pub(super) source: Option<Source>,
+    pub(super) drafts: Vec<Draft>,
+}
+
 impl Firewall {
     /// Weighs drafts, records what came of them, and keeps it.
     pub(super) fn adopt(
@@ -76,6 +83,22 @@ impl Firewall {
         now: Timestamp,
         recorder: &mut dyn Recorder,
     ) -> Result<Outcome, FirewallError> {
+        let lot = Lot {
+            observation,
+            source,
+            drafts,
+        };
+        let mut outcomes = self.adopt_all(vec![lot], now, recorder)?;
+        Ok(outcomes.pop().expect("INVARIANT: one lot has one outcome"))
+    }
+
+    /// The same for several observations, in their order and in one transaction.
+    pub(super) fn adopt_all(
+        &mut self,
+        lots: Vec<Lot>,
+        now: Timestamp,
+        recorder: &mut dyn Recorder,
+    ) -> Result<Vec<Outcome>, FirewallError> {
         let Self {
             store,
             keys,
@@ -83,15 +106,26 @@ impl Firewall {
             ..
         } = self;
         let mut ids = Ids::new(surroundings.as_mut(), now);
-        transact(store, |tx| {
-            let adopted = weigh(tx, keys, &mut ids, observation, source, drafts, now)?;
-            let event = FirewallEvent::Adopted(adopted);
-            let at = enact(tx, keys, recorder, &event)?;
-            let FirewallEvent::Adopted(adopted) = event else {
-                unreachable!("INVARIANT: made one line above")
-            };
-            Ok(Outcome { adopted, at })
-        })
+        let mut recorded = false;
+        let adopted = transact(store, |tx| {
+            let mut outcomes = Vec::with_capacity(lots.len());
+            for lot in lots {
+                let adopted = weigh(tx, keys, &mut ids, lot, now)?;
+                let event = FirewallEvent::Adopted(adopted);
+                let at = recorder.record(&event)?;
+                recorded = true;
+                enter(tx, keys, &event, &at)?;
+                let FirewallEvent::Adopted(adopted) = event else {
+                    unreachable!("INVARIANT: made a few lines above")
+                };
+                outcomes.push(Outcome { adopted, at });
+            }
+            recorder.hand_over()?;
+            Ok(outcomes)
+        });
+        // What was recorded before the failure is not in the store either.
+        store.stopped |= recorded && adopted.is_err();
+        adopted
     }
 }
 
@@ -99,11 +133,14 @@ fn weigh(
     tx: &mut dyn Writing,
     keys: &Keyring,
     ids: &mut Ids<'_>,
-    observation: ObservationId,
-    source: Option<Source>,
-    drafts: Vec<Draft>,
+    lot: Lot,
     now: Timestamp,
 ) -> Result<Adopted, FirewallError> {
+    let Lot {
+        observation,
+        source,
+        drafts,
+    } = lot;
     let mut adopted = Adopted {
         observation,
         source,
