@@ -33,10 +33,11 @@ const PAUSE: Duration = Duration::from_millis(1);
 pub(crate) fn measure(calls: u64) -> Vec<Figure> {
     let folder = tempfile::tempdir().expect("a scratch folder");
     let runtime = world::runtime();
-    let mut figures = alone(&runtime, &folder.path().join("alone"));
+    // First, while the process is small.
+    let mut figures = many(&runtime, &folder.path().join("many"), calls);
+    figures.extend(alone(&runtime, &folder.path().join("alone")));
     figures.extend(again(&runtime, &folder.path().join("again")));
     figures.extend(together(&runtime, &folder.path().join("together")));
-    figures.extend(many(&runtime, &folder.path().join("many"), calls));
     figures
 }
 
