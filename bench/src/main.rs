@@ -7,6 +7,7 @@
 
 mod append;
 mod barrier;
+mod call;
 mod firewall;
 mod gate;
 mod holds;
@@ -20,7 +21,7 @@ use std::time::{Duration, Instant};
 const HELP: &str = "\
 Measures Lodestar against fair limits, as ratios taken in one run.
 
-usage: lodestar-bench [all | verify | append | barrier | firewall | gate | holds | proxy]
+usage: lodestar-bench [all | verify | append | barrier | firewall | gate | call | holds | proxy]
                       [--events N] [--beliefs N] [--calls N] [--json]
 
   verify    `lodestar log verify` of a large session ÷ `openssl dgst -sha256` of the same file
@@ -30,6 +31,8 @@ usage: lodestar-bench [all | verify | append | barrier | firewall | gate | holds
             retrieval ÷ the bare SQL behind it, and over a large store ÷ over a small one
   gate      a recorded decision ÷ one bare answer of Cedar over all policies; an L0 call up to its
             clearance ÷ a bare answer and an append; the last calls of a session ÷ the first
+  call      a whole governed call that echoes a kibibyte: what the caller waits, calls a second with 64
+            in flight, processor time behind a call, what each call leaves in log and memory
   holds     what a thousand calls that wait for people cost, and how soon an answer is heard
 
   proxy     what the proxy adds to a call ÷ what a bare pass-through on rmcp adds; its rate, its start,
@@ -144,8 +147,9 @@ fn main() -> ExitCode {
                 print!("{HELP}");
                 return ExitCode::SUCCESS;
             }
-            "all" | "verify" | "append" | "barrier" | "firewall" | "gate" | "holds" | "proxy" => {
-                which = arg
+            "all" | "verify" | "append" | "barrier" | "firewall" | "gate" | "call" | "holds"
+            | "proxy" => {
+                which = arg;
             }
             other => return usage(&format!("`{other}` is not known here")),
         }
@@ -177,6 +181,9 @@ fn main() -> ExitCode {
         report(gate::decision());
         report(gate::clearance());
         report(gate::calls(calls));
+    }
+    if wanted("call") {
+        report(call::measure(calls));
     }
     if wanted("holds") {
         report(holds::measure());

@@ -270,6 +270,12 @@ pub struct NotRecorded(#[source] pub Box<dyn std::error::Error + Send + Sync>);
 pub trait Recorder {
     /// Appends the event and says where it stands. When this returns, the event is in the log.
     fn record(&mut self, event: &FirewallEvent) -> Result<LogPosition, NotRecorded>;
+
+    /// Makes sure that what was recorded outlives this process. It is asked to before a store keeps
+    /// what follows from it, so that no store knows more than its log.
+    fn hand_over(&mut self) -> Result<(), NotRecorded> {
+        Ok(())
+    }
 }
 
 /// Where time and randomness come from.

@@ -377,6 +377,8 @@ fn enact(
 ) -> Result<LogPosition, FirewallError> {
     let at = recorder.record(event)?;
     enter(tx, keys, event, &at)?;
+    // A log that cannot hand over takes nothing any more: no later event passes this one by.
+    recorder.hand_over()?;
     Ok(at)
 }
 

@@ -65,6 +65,30 @@ pub fn apply(
     apply_so(store, keys, event, at, Way::Live)
 }
 
+/// Applies adoptions of one log, in their order, whose rows are signed together. None of them changes
+/// anything that was there before.
+pub(crate) fn apply_together(
+    store: &mut dyn Writing,
+    keys: &Keyring,
+    events: &[(Adopted, LogPosition)],
+) -> Result<(), FoldError> {
+    let (Some((_, first)), Some((_, last))) = (events.first(), events.last()) else {
+        return Ok(());
+    };
+    let signer = keys.own_id().as_str();
+    if first.seq < store.next(signer, &first.log)? {
+        return Err(bad(first, "the store knows more than its log: rebuild it"));
+    }
+    let mut rows = Vec::new();
+    for (event, at) in events {
+        rows.extend(adopted_rows(event, at)?);
+    }
+    keys.sign(&mut rows);
+    store.insert(&rows)?;
+    store.advance(signer, &last.log, last.seq + 1)?;
+    Ok(())
+}
+
 /// Whether rows are expected to be new.
 #[derive(Debug, Clone, Copy)]
 enum Way {
@@ -122,13 +146,8 @@ pub fn changes(event: &FirewallEvent) -> &[Change] {
     }
 }
 
-fn adopt(
-    store: &mut dyn Writing,
-    keys: &Keyring,
-    event: &Adopted,
-    at: &LogPosition,
-    way: Way,
-) -> Result<(), FoldError> {
+/// The rows of an adoption, if it is one that the gate could have made; not yet signed.
+fn adopted_rows(event: &Adopted, at: &LogPosition) -> Result<Vec<StoredRow>, FoldError> {
     let belong_together = event.claims.len() == event.beliefs.len()
         && event.evidence.len() == event.beliefs.len()
         && event
@@ -156,9 +175,18 @@ fn adopt(
     if !derived_again {
         return Err(bad(at, "a belief in it does not follow from its evidence"));
     }
-    let mut rows: Vec<_> = StoredBelief::adopted(event, at)
-        .map(|belief| StoredRow::of(&belief))
-        .collect();
+    let beliefs = StoredBelief::adopted(event, at);
+    Ok(beliefs.map(|belief| StoredRow::of(&belief)).collect())
+}
+
+fn adopt(
+    store: &mut dyn Writing,
+    keys: &Keyring,
+    event: &Adopted,
+    at: &LogPosition,
+    way: Way,
+) -> Result<(), FoldError> {
+    let mut rows = adopted_rows(event, at)?;
     keys.sign(&mut rows);
     if let Way::Again = way {
         // The log says what these rows are; whatever stands in their place was put there.

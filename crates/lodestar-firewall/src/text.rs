@@ -13,6 +13,9 @@ pub fn words(text: &str) -> BTreeSet<String> {
     text.split(|c: char| !c.is_alphanumeric())
         .filter(|word| !word.is_empty())
         .map(|word| {
+            if word.is_ascii() {
+                return word[..word.len().min(MAX_WORD)].to_ascii_lowercase();
+            }
             let mut lower = String::with_capacity(word.len().min(MAX_WORD));
             for c in word.chars().flat_map(char::to_lowercase) {
                 if lower.len() + c.len_utf8() > MAX_WORD {

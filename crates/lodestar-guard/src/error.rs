@@ -35,6 +35,9 @@ pub enum GuardError {
     /// A name that is none.
     #[error(transparent)]
     Name(LabelError),
+    /// Content under a name that is Lodestar's own.
+    #[error("`lodestar.assert` is what a signed statement is observed as; name another source")]
+    OwnSource,
     /// A decision that this session did not make.
     #[error("decision `{0}` was not made in this session")]
     UnknownDecision(DecisionId),
@@ -59,6 +62,14 @@ pub enum GuardError {
     /// A log that cannot be read.
     #[error("{0}")]
     Unreadable(String),
+    /// What tools returned could not be taken in.
+    #[error(
+        "what tools returned earlier could not be taken in: {0}; end the session, and the next one takes it in"
+    )]
+    NotTakenIn(String),
+    /// The system gives no further thread.
+    #[error("no thread could be started for what is believed: {0}")]
+    NoThread(std::io::Error),
     /// A part of the session panicked.
     #[error("a part of the session panicked; the log says how far it came")]
     Panicked,

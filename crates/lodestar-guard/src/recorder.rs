@@ -50,4 +50,9 @@ impl Recorder for SessionRecorder {
             leaf: receipt.leaf_hash(),
         })
     }
+
+    fn hand_over(&mut self) -> Result<(), NotRecorded> {
+        let handed_over = self.writer.hand_over();
+        handed_over.map_err(|stopped| NotRecorded(Box::new(stopped)))
+    }
 }

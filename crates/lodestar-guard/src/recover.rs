@@ -1,8 +1,9 @@
 //! Sessions that are over: one that ended in a crash is ended properly, what it had called and nobody
-//! saw the end of is recorded as unknown, and never run again. One whose requests can still be answered
+//! saw the end of is recorded as unknown, and never run again; what it had read and not taken in is. One whose requests can still be answered
 //! is taken up again, if everything its verdicts depend on is as it was; if not, its requests are closed.
 
 mod past;
+mod unbelieved;
 
 pub(crate) use past::Past;
 
@@ -13,6 +14,7 @@ use lodestar_core::event::EventType;
 use lodestar_core::id::RequestId;
 use lodestar_core::name::{ActorId, SessionId};
 use lodestar_core::time::Timestamp;
+use lodestar_firewall::store::Store;
 use lodestar_kernel::opening::Opening;
 use lodestar_log::verify::is_live;
 use lodestar_log::{
@@ -25,6 +27,7 @@ use serde_json::json;
 use crate::error::GuardError;
 use crate::keys::Keys;
 use past::unreadable;
+use unbelieved::take_in_rest;
 
 /// The actor of what is written about a session that is over.
 const ACTOR: &str = "lodestar";
@@ -86,6 +89,7 @@ pub(crate) fn interrupted(
     opening: &Opening,
     wanted: Option<&SessionId>,
     now: Timestamp,
+    open_store: &dyn Fn() -> Result<Box<dyn Store>, GuardError>,
 ) -> Result<Recovered, GuardError> {
     let mut recovered = Recovered::default();
     if !log.ledger_path().exists() {
@@ -116,6 +120,9 @@ pub(crate) fn interrupted(
             Err(problem) => return Err(named(problem.into())),
         };
         let past = Past::of(&dir).map_err(named)?;
+        if let Some(before) = &past.opening {
+            take_in_rest(&writer, keys, before, open_store).map_err(named)?;
+        }
         end_calls(&writer, &past).map_err(named)?;
         let over = past.lately_over().into_iter();
         recovered.ended.extend(over.map(|(request, closing)| Ended {

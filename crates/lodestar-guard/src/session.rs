@@ -1,6 +1,7 @@
 //! A governed session: every call goes through the gate, every result through the firewall, and all
 //! of it into the log.
 
+mod backlog;
 mod beforehand;
 mod begin;
 mod call;
@@ -15,10 +16,12 @@ mod say;
 pub(crate) use begin::{shared_state, state_file};
 pub use call::CallOptions;
 pub use hold::{Holds, Resolver, Resolving};
+pub(crate) use memory::{Taken, take_in};
 pub(crate) use open::Given;
 pub use open::{OpenError, Setup};
 pub use reply::{Outcome, Reply};
 pub use say::DecideError;
+pub(crate) use say::outside;
 
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
@@ -223,6 +226,8 @@ impl Session {
 
     fn close_now(&self, reason: &str) -> Result<(Counts, Vec<RequestId>), GuardError> {
         let counts = self.counts();
+        // A session whose results were not all taken in stays open, and the next one finds them.
+        self.inner.memory.settle()?;
         let Left { overdue, open } = self.leave_requests()?;
         let payload = json!({"reason": reason, "counts": counts, "open_requests": open});
         let checkpoint = self.inner.log.close(&self.inner.actor, &payload)?;

@@ -28,7 +28,7 @@ pub(crate) use self::open::lock_session;
 pub use self::receipt::{Barrier, Reached, Receipt};
 use crate::blob;
 use crate::clock::Clock;
-use crate::error::{AppendError, OpenError};
+use crate::error::{AppendError, OpenError, Stopped};
 use crate::layout::SessionDir;
 use crate::ledger::{ClosingRecord, LockedLedger, OWN_ACTOR};
 use crate::line::MAX_PARENTS;
@@ -169,6 +169,12 @@ impl LogWriter {
             },
         )?;
         Ok(checkpoint)
+    }
+
+    /// Gives everything that was appended so far to the operating system: it outlives this process,
+    /// though perhaps not the machine.
+    pub fn hand_over(&self) -> Result<(), Stopped> {
+        self.inner.shared.hand_over()
     }
 
     /// Resolves when everything that was appended so far is as safe as asked.

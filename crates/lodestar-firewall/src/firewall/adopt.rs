@@ -1,5 +1,7 @@
 //! From drafts to beliefs: ids, evidence, the gate, and one event for all of it.
 
+use std::collections::HashSet;
+
 use lodestar_core::chain::{
     Adoption, Belief, BeliefAuthority, BeliefRecord, Claim, Confidence, EvidenceFreshness,
     EvidenceItem, EvidenceQuality, EvidenceRelation, EvidenceSet, EvidenceSource,
@@ -9,8 +11,9 @@ use lodestar_core::name::{CalibrationClass, IndependenceGroup, ProjectId};
 use lodestar_core::time::Timestamp;
 
 use super::link::{self, Following};
-use super::{Firewall, FirewallError, enact, transact};
+use super::{Firewall, FirewallError, enter, transact};
 use crate::event::{Adopted, FirewallEvent, LogPosition, Recorder, Source, Surroundings};
+use crate::fold;
 use crate::row::keys::Keyring;
 use crate::store::Writing;
 
@@ -66,6 +69,13 @@ impl<'a> Ids<'a> {
     }
 }
 
+/// What one observation gave, to be weighed together.
+pub(super) struct Lot {
+    pub(super) observation: ObservationId,
+    pub(super) source: Option<Source>,
+    pub(super) drafts: Vec<Draft>,
+}
+
 impl Firewall {
     /// Weighs drafts, records what came of them, and keeps it.
     pub(super) fn adopt(
@@ -76,6 +86,22 @@ impl Firewall {
         now: Timestamp,
         recorder: &mut dyn Recorder,
     ) -> Result<Outcome, FirewallError> {
+        let lot = Lot {
+            observation,
+            source,
+            drafts,
+        };
+        let mut outcomes = self.adopt_all(vec![lot], now, recorder)?;
+        Ok(outcomes.pop().expect("INVARIANT: one lot has one outcome"))
+    }
+
+    /// The same for several observations, in their order and in one transaction.
+    pub(super) fn adopt_all(
+        &mut self,
+        lots: Vec<Lot>,
+        now: Timestamp,
+        recorder: &mut dyn Recorder,
+    ) -> Result<Vec<Outcome>, FirewallError> {
         let Self {
             store,
             keys,
@@ -83,15 +109,99 @@ impl Firewall {
             ..
         } = self;
         let mut ids = Ids::new(surroundings.as_mut(), now);
-        transact(store, |tx| {
-            let adopted = weigh(tx, keys, &mut ids, observation, source, drafts, now)?;
-            let event = FirewallEvent::Adopted(adopted);
-            let at = enact(tx, keys, recorder, &event)?;
-            let FirewallEvent::Adopted(adopted) = event else {
-                unreachable!("INVARIANT: made one line above")
-            };
-            Ok(Outcome { adopted, at })
+        let mut recorded = false;
+        let adopted = transact(store, |tx| {
+            let mut batch = Batch::default();
+            for lot in lots {
+                if batch.is_about_the_same(&lot) {
+                    batch.enter(tx, keys)?;
+                }
+                let adopted = weigh(tx, keys, &mut ids, lot, now)?;
+                let event = FirewallEvent::Adopted(adopted);
+                let at = recorder.record(&event)?;
+                recorded = true;
+                batch.add(tx, keys, event, at)?;
+            }
+            batch.enter(tx, keys)?;
+            recorder.hand_over()?;
+            Ok(batch.finished())
+        });
+        // What was recorded before the failure is not in the store either.
+        store.stopped |= recorded && adopted.is_err();
+        adopted
+    }
+}
+
+/// Most rows that share a signature, but for those of one event: each carries its way to what was signed,
+/// and what is saved on signatures is lost on ways beyond this.
+const MAX_TOGETHER: usize = 32;
+
+/// Adoptions that are recorded, the last of which the store does not have yet: those are entered together,
+/// as long as none is about what another is about.
+#[derive(Default)]
+struct Batch {
+    adopted: Vec<(Adopted, LogPosition)>,
+    entered: usize,
+    /// What those that are not entered are about.
+    about: HashSet<(String, String)>,
+}
+
+impl Batch {
+    fn is_about_the_same(&self, lot: &Lot) -> bool {
+        let mut claims = lot.drafts.iter().map(|draft| &draft.claim.predicate);
+        claims.any(|claim| {
+            let key = (claim.subject.clone(), claim.relation.clone());
+            self.about.contains(&key)
         })
+    }
+
+    fn add(
+        &mut self,
+        tx: &mut dyn Writing,
+        keys: &Keyring,
+        event: FirewallEvent,
+        at: LogPosition,
+    ) -> Result<(), FirewallError> {
+        let FirewallEvent::Adopted(adopted) = &event else {
+            unreachable!("INVARIANT: only adoptions are added")
+        };
+        let changes_others = !adopted.changes.is_empty() || !adopted.contradictions.is_empty();
+        if changes_others || self.about.len() + adopted.claims.len() > MAX_TOGETHER {
+            self.enter(tx, keys)?;
+        }
+        if changes_others {
+            enter(tx, keys, &event, &at)?;
+            self.entered += 1;
+        } else {
+            let claims = adopted.claims.iter().map(|claim| &claim.predicate);
+            self.about
+                .extend(claims.map(|claim| (claim.subject.clone(), claim.relation.clone())));
+        }
+        let FirewallEvent::Adopted(adopted) = event else {
+            unreachable!("INVARIANT: only adoptions are added")
+        };
+        self.adopted.push((adopted, at));
+        Ok(())
+    }
+
+    fn enter(&mut self, tx: &mut dyn Writing, keys: &Keyring) -> Result<(), FirewallError> {
+        let new = &self.adopted[self.entered..];
+        if let Some((_, first)) = new.first() {
+            fold::apply_together(tx, keys, new).map_err(|problem| FirewallError::Behind {
+                seq: first.seq,
+                problem,
+            })?;
+        }
+        self.entered = self.adopted.len();
+        self.about.clear();
+        Ok(())
+    }
+
+    fn finished(self) -> Vec<Outcome> {
+        let outcomes = self.adopted.into_iter();
+        outcomes
+            .map(|(adopted, at)| Outcome { adopted, at })
+            .collect()
     }
 }
 
@@ -99,11 +209,14 @@ fn weigh(
     tx: &mut dyn Writing,
     keys: &Keyring,
     ids: &mut Ids<'_>,
-    observation: ObservationId,
-    source: Option<Source>,
-    drafts: Vec<Draft>,
+    lot: Lot,
     now: Timestamp,
 ) -> Result<Adopted, FirewallError> {
+    let Lot {
+        observation,
+        source,
+        drafts,
+    } = lot;
     let mut adopted = Adopted {
         observation,
         source,

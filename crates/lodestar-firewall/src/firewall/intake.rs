@@ -8,9 +8,10 @@ use lodestar_core::chain::{
 use lodestar_core::id::ClaimId;
 use lodestar_core::name::{CalibrationClass, IndependenceGroup};
 use lodestar_core::scope::Scope;
+use lodestar_core::time::Timestamp;
 use serde_json::Value;
 
-use super::adopt::{Draft, Ids, Outcome};
+use super::adopt::{Draft, Ids, Lot, Outcome};
 use super::{Firewall, FirewallError};
 use crate::authority::MeasuringSeat;
 use crate::event::{Recorder, Source};
@@ -100,13 +101,31 @@ impl Firewall {
         intake: Intake<'_>,
         recorder: &mut dyn Recorder,
     ) -> Result<Outcome, FirewallError> {
+        let mut outcomes = self.observe_all(&[intake], recorder)?;
+        Ok(outcomes
+            .pop()
+            .expect("INVARIANT: one intake has one outcome"))
+    }
+
+    /// As [`observe`](Self::observe), for several results in their order, in one transaction of the
+    /// store. Each has an event of its own.
+    pub fn observe_all(
+        &mut self,
+        intakes: &[Intake<'_>],
+        recorder: &mut dyn Recorder,
+    ) -> Result<Vec<Outcome>, FirewallError> {
+        let now = self.now();
+        let lots: Result<Vec<_>, _> = intakes.iter().map(|one| self.drawn(one, now)).collect();
+        self.adopt_all(lots?, now, recorder)
+    }
+
+    fn drawn(&mut self, intake: &Intake<'_>, now: Timestamp) -> Result<Lot, FirewallError> {
         let Intake {
             call,
             observation,
             scope,
         } = intake;
-        let now = self.now();
-        let found = self.extractors.extract(&call, observation)?;
+        let found = self.extractors.extract(call, observation)?;
         let mut ids = Ids::new(self.surroundings.as_mut(), now);
         let server = group("server", call.server.as_str());
         let own_call = group("call", &call.invocation.to_string());
@@ -124,11 +143,14 @@ impl Firewall {
                 )
             })
             .collect();
-        let source = Source {
-            server: call.server.clone(),
-            tool: call.tool.clone(),
-        };
-        self.adopt(observation.id, Some(source), drafts, now, recorder)
+        Ok(Lot {
+            observation: observation.id,
+            source: Some(Source {
+                server: call.server.clone(),
+                tool: call.tool.clone(),
+            }),
+            drafts,
+        })
     }
 
     /// Takes in what Lodestar measured itself.

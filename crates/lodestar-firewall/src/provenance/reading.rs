@@ -263,6 +263,10 @@ pub(super) fn is_telling_part(part: &str) -> bool {
 }
 
 fn gram_fingerprint(key: FingerprintKey, run: &[char; GRAM]) -> u64 {
+    // Nearly every run is of ASCII: a byte each.
+    if run.iter().all(char::is_ascii) {
+        return key.of_run(run.map(|c| c as u8));
+    }
     let mut bytes = [0; GRAM * 4];
     let mut len = 0;
     for c in run {

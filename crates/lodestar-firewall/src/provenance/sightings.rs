@@ -31,12 +31,34 @@ pub(super) enum Domain {
 
 /// The key of all fingerprints of one index.
 #[derive(Clone, Copy)]
-pub(super) struct FingerprintKey(u64, u64);
+pub(super) struct FingerprintKey {
+    sip: (u64, u64),
+    /// Odd, and drawn from the others: keys of [`of_run`](Self::of_run).
+    run: [u64; 3],
+}
 
 impl FingerprintKey {
     pub(super) fn new(bytes: [u8; 16]) -> Self {
         let key = u128::from_le_bytes(bytes);
-        Self(key as u64, (key >> 64) as u64)
+        let mut made = Self {
+            sip: (key as u64, (key >> 64) as u64),
+            run: [0; 3],
+        };
+        made.run = [0, 1, 2].map(|n: u8| made.of(Domain::Gram, &[n]) | 1);
+        made
+    }
+
+    /// The fingerprint of eight ASCII characters, for which a general hash is most of the cost of reading:
+    /// two multiplications of 128 bits by secret keys, each folded into 64.
+    pub(super) fn of_run(self, run: [u8; 8]) -> u64 {
+        let folded = |a: u64, b: u64| {
+            let product = u128::from(a) * u128::from(b);
+            product as u64 ^ (product >> 64) as u64
+        };
+        let [first, second, third] = self.run;
+        // INVARIANT: ASCII leaves the highest bit free, so different runs stay different, and none is 0.
+        let mixed = folded((u64::from_le_bytes(run) ^ first) | (1 << 63), second);
+        folded(mixed ^ first, third)
     }
 
     pub(super) fn of(self, domain: Domain, bytes: &[u8]) -> u64 {
@@ -44,7 +66,7 @@ impl FingerprintKey {
             deprecated,
             reason = "the standard library's other hasher takes no key from its caller"
         )]
-        let mut hasher = std::hash::SipHasher::new_with_keys(self.0, self.1);
+        let mut hasher = std::hash::SipHasher::new_with_keys(self.sip.0, self.sip.1);
         hasher.write(&[domain as u8]);
         hasher.write(bytes);
         hasher.finish()

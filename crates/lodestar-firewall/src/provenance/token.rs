@@ -81,7 +81,9 @@ fn token(raw: &str, start: usize) -> Token<'_> {
 fn trim(raw: &str) -> (Range<usize>, bool) {
     let mut range = 0..raw.len();
     let mut assigned = false;
-    if raw.len() > MAX_TRIMMED {
+    // Most words of most texts have nothing around them.
+    let is_plain = raw.bytes().all(|byte| byte.is_ascii_alphanumeric());
+    if is_plain || raw.len() > MAX_TRIMMED {
         return (range, assigned);
     }
     let mut rounds = 0;

@@ -16,6 +16,7 @@ use lodestar_replay::catch_up;
 
 use super::OpenError;
 use crate::config::{Backend, Config, SessionName};
+use crate::error::GuardError;
 use crate::in_force::read;
 use crate::keys::Keys;
 use crate::recover::{self, Abandoned, Ended, Past, Recovered, TakenUp};
@@ -70,7 +71,9 @@ impl Begun {
             again,
             abandoned,
             ended,
-        } = recover::interrupted(log, keys, opening, wanted, now)?;
+        } = recover::interrupted(log, keys, opening, wanted, now, &|| {
+            open_store(config).map_err(|problem| GuardError::Unreadable(problem.to_string()))
+        })?;
         let mut store = open_store(config)?;
         catch_up(store.as_mut(), &keys.keyring(), log, &keys.trust())?;
         let (writer, past) = match again {

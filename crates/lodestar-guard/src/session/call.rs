@@ -305,11 +305,11 @@ impl Session {
             .flatten()
             .copied()
             .collect();
-        let mut beliefs = self.inner.memory.of_observations(&observations);
+        let mut beliefs = self.inner.memory.of_observations(&observations).await?;
         let left_out = beliefs.len().saturating_sub(MAX_DEPENDENCIES);
         beliefs.truncate(MAX_DEPENDENCIES);
         // What does not count any more is left out; the rest still explains the call.
-        let standings = self.inner.memory.standings(beliefs).await?;
+        let standings = self.inner.memory.known_standings(beliefs).await?;
         let dependencies: Vec<_> = standings.into_iter().flatten().collect();
         let (decision, seq) = self.record_synthesised(tool, &dependencies)?;
         Ok(Ground {
@@ -341,7 +341,8 @@ impl Session {
         }
     }
 
-    /// Records what came back, verbatim, and lets the firewall make of it what it is: a rumour.
+    /// Records what came back, verbatim, and lets the firewall make of it what it is: a rumour. What is
+    /// believed of it is not waited for.
     async fn take_in(
         &self,
         ran: &Ran,
@@ -370,8 +371,9 @@ impl Session {
             .log
             .append(kind, &inner.actor, &parents, &observation)?;
         inner.kernel.steps().made(Step::Observed);
+        let observation = Arc::new(observation);
         let taken = Taken {
-            observation,
+            observation: Arc::clone(&observation),
             server: action.server.clone(),
             arguments: Value::Object(action.arguments.clone()),
             definition: ran.proposal().definition,
@@ -379,9 +381,9 @@ impl Session {
             is_error: output.is_error,
             scope: inner.scope.clone(),
         };
-        let taken = inner.memory.take(taken).await?;
-        self.note_reading(&taken.observation);
-        inner.kernel.steps().made(Step::Believed);
+        // First, so that whoever finds it in the index finds what is believed of it too.
+        inner.memory.take(taken).await?;
+        self.note_reading(&observation);
         Ok(id)
     }
 

@@ -1,12 +1,13 @@
-//! The firewall of a session, and which beliefs came from which observation.
+//! The firewall of a session, and which beliefs came from which observation. What tools return is taken
+//! in behind their calls: see [`backlog`](super::backlog).
 //!
 //! Stores block, and the shared one brings a runtime of its own: so whatever touches them runs off the
 //! caller's threads.
 
-use std::collections::{HashMap, VecDeque};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use lodestar_core::chain::{EvidenceQuality, Observation};
+use lodestar_core::chain::{ContentBlock, EvidenceQuality, Observation};
+use lodestar_core::contract::arguments;
 use lodestar_core::id::{BeliefId, ObservationId};
 use lodestar_core::name::ServerIdentity;
 use lodestar_core::scope::Scope;
@@ -18,18 +19,21 @@ use lodestar_firewall::row::StoredBelief;
 use lodestar_firewall::row::keys::Standing;
 use lodestar_firewall::{Context, ContextPolicy, Firewall, Intake};
 use lodestar_kernel::measure::BeliefView;
+use lodestar_kernel::step::{Step, Steps};
 use lodestar_policy::Dependency;
 use serde_json::Value;
 
+use super::backlog::Backlog;
 use crate::error::GuardError;
 use crate::recorder::SessionRecorder;
 
-/// How many observations' beliefs are kept at hand: as many as the provenance index names.
-const REMEMBERED: usize = lodestar_firewall::provenance::OBSERVATIONS;
+/// What is larger is taken in before its call returns, so that what waits stays small.
+const LARGE: usize = 64 << 10;
 
 #[derive(Debug, Clone)]
 pub(super) struct Memory {
     inner: Arc<Mutex<Remembered>>,
+    backlog: Arc<Backlog>,
 }
 
 #[derive(Debug)]
@@ -38,33 +42,92 @@ struct Remembered {
     /// Kept so that nobody else has them.
     _seats: Seats,
     recorder: SessionRecorder,
-    beliefs: HashMap<ObservationId, Vec<BeliefId>>,
-    order: VecDeque<ObservationId>,
 }
 
 /// What a tool returned, owned, to be taken in on another thread.
 #[derive(Debug)]
-pub(super) struct Taken {
-    pub(super) observation: Observation,
-    pub(super) server: ServerIdentity,
-    pub(super) arguments: Value,
-    pub(super) definition: lodestar_core::digest::Digest,
-    pub(super) reviewed: bool,
-    pub(super) is_error: bool,
-    pub(super) scope: Scope,
+pub(crate) struct Taken {
+    pub(crate) observation: Arc<Observation>,
+    pub(crate) server: ServerIdentity,
+    pub(crate) arguments: Value,
+    pub(crate) definition: lodestar_core::digest::Digest,
+    pub(crate) reviewed: bool,
+    pub(crate) is_error: bool,
+    pub(crate) scope: Scope,
+}
+
+impl Taken {
+    fn intake(&self) -> Intake<'_> {
+        let call = ToolCall {
+            invocation: self.observation.invocation_id,
+            server: &self.server,
+            tool: &self.observation.tool,
+            arguments: &self.arguments,
+            definition: self.definition,
+            reviewed: self.reviewed,
+            is_error: self.is_error,
+        };
+        Intake {
+            call,
+            observation: &self.observation,
+            scope: &self.scope,
+        }
+    }
+
+    /// Anything but a few texts of ordinary length, together with short arguments.
+    fn is_large(&self) -> bool {
+        let texts = self.observation.content.iter().map(|block| match block {
+            ContentBlock::Text { text, rest } if rest.is_empty() => text.len(),
+            _ => LARGE,
+        });
+        let arguments = self.arguments.as_object();
+        let mut length = arguments.map_or(0, |given| arguments::size(given).bytes);
+        texts.for_each(|text| length = length.saturating_add(text));
+        length >= LARGE
+    }
+}
+
+/// Takes in what tools returned, in this order; gives the beliefs of each.
+pub(crate) fn take_in(
+    firewall: &mut Firewall,
+    recorder: &mut SessionRecorder,
+    taken: &[Taken],
+) -> Result<Vec<Box<[BeliefId]>>, GuardError> {
+    let intakes: Vec<_> = taken.iter().map(Taken::intake).collect();
+    let outcomes = firewall.observe_all(&intakes, recorder)?;
+    let beliefs = outcomes.iter().map(|outcome| {
+        let beliefs = outcome.beliefs().iter();
+        beliefs.map(|belief| belief.id).collect()
+    });
+    Ok(beliefs.collect())
 }
 
 impl Memory {
-    pub(super) fn new(firewall: Firewall, seats: Seats, recorder: SessionRecorder) -> Self {
-        Self {
-            inner: Arc::new(Mutex::new(Remembered {
-                firewall,
-                _seats: seats,
-                recorder,
-                beliefs: HashMap::new(),
-                order: VecDeque::new(),
-            })),
-        }
+    pub(super) fn new(
+        firewall: Firewall,
+        seats: Seats,
+        recorder: SessionRecorder,
+        steps: Steps,
+    ) -> Result<Self, GuardError> {
+        let inner = Arc::new(Mutex::new(Remembered {
+            firewall,
+            _seats: seats,
+            recorder,
+        }));
+        let remembered = Arc::clone(&inner);
+        let backlog = Backlog::start(Box::new(move |taken| {
+            let mut remembered = lock(&remembered);
+            let Remembered {
+                firewall, recorder, ..
+            } = &mut *remembered;
+            let beliefs = take_in(firewall, recorder, taken)?;
+            taken.iter().for_each(|_| steps.made(Step::Believed));
+            Ok(beliefs)
+        }))?;
+        Ok(Self {
+            inner,
+            backlog: Arc::new(backlog),
+        })
     }
 
     /// Runs something on the firewall, off this thread.
@@ -72,41 +135,24 @@ impl Memory {
         &self,
         work: impl FnOnce(&mut Remembered) -> Result<T, GuardError> + Send + 'static,
     ) -> Result<T, GuardError> {
-        let memory = self.clone();
-        let done = tokio::task::spawn_blocking(move || work(&mut memory.lock()));
+        let inner = Arc::clone(&self.inner);
+        let done = tokio::task::spawn_blocking(move || work(&mut lock(&inner)));
         done.await.map_err(|_| GuardError::Panicked)?
     }
 
-    fn lock(&self) -> MutexGuard<'_, Remembered> {
-        self.inner.lock().unwrap_or_else(PoisonError::into_inner)
+    /// Lets what a tool returned be taken in: soon, or at once if it is large.
+    pub(super) async fn take(&self, taken: Taken) -> Result<(), GuardError> {
+        let is_large = taken.is_large();
+        self.backlog.add(taken).await?;
+        match is_large {
+            true => self.backlog.settled().await,
+            false => Ok(()),
+        }
     }
 
-    /// Takes in what a tool returned; gives it back for the index.
-    pub(super) async fn take(&self, taken: Taken) -> Result<Taken, GuardError> {
-        self.on(move |remembered| {
-            let call = ToolCall {
-                invocation: taken.observation.invocation_id,
-                server: &taken.server,
-                tool: &taken.observation.tool,
-                arguments: &taken.arguments,
-                definition: taken.definition,
-                reviewed: taken.reviewed,
-                is_error: taken.is_error,
-            };
-            let intake = Intake {
-                call,
-                observation: &taken.observation,
-                scope: &taken.scope,
-            };
-            let Remembered {
-                firewall, recorder, ..
-            } = remembered;
-            let outcome = firewall.observe(intake, recorder)?;
-            let beliefs = outcome.beliefs().iter().map(|belief| belief.id).collect();
-            remembered.remember(taken.observation.id, beliefs);
-            Ok(taken)
-        })
-        .await
+    /// Waits until everything that came so far was taken in; on a thread that may block.
+    pub(super) fn settle(&self) -> Result<(), GuardError> {
+        self.backlog.settle()
     }
 
     /// Takes in what a person signed.
@@ -115,18 +161,20 @@ impl Memory {
         envelope: Envelope,
         observation: Observation,
     ) -> Result<BeliefId, GuardError> {
-        self.on(move |remembered| {
+        self.backlog.settled().await?;
+        let (id, backlog) = (observation.id, &self.backlog);
+        let taken_in = self.on(move |remembered| {
             let Remembered {
                 firewall, recorder, ..
             } = remembered;
             let project = observation.project.clone();
             let outcome = firewall.assert(&project, &envelope, &observation, recorder)?;
-            let beliefs: Vec<_> = outcome.beliefs().iter().map(|belief| belief.id).collect();
-            let first = beliefs.first().copied();
-            remembered.remember(observation.id, beliefs);
-            first.ok_or(GuardError::NoBelief)
-        })
-        .await
+            Ok(outcome.beliefs().iter().map(|belief| belief.id).collect())
+        });
+        let beliefs: Box<[BeliefId]> = taken_in.await?;
+        let first = beliefs.first().copied();
+        backlog.remember(id, beliefs);
+        first.ok_or(GuardError::NoBelief)
     }
 
     /// What is believed, for a planner.
@@ -136,6 +184,7 @@ impl Memory {
         text: Option<String>,
         limit: usize,
     ) -> Result<Context, GuardError> {
+        self.backlog.settled().await?;
         self.on(move |remembered| {
             let policy = ContextPolicy::default();
             let firewall = &mut remembered.firewall;
@@ -146,6 +195,16 @@ impl Memory {
 
     /// Where beliefs stand, for a decision; one whose row does not count stands nowhere.
     pub(super) async fn standings(
+        &self,
+        beliefs: Vec<BeliefId>,
+    ) -> Result<Vec<Result<Dependency, BeliefId>>, GuardError> {
+        self.backlog.settled().await?;
+        self.known_standings(beliefs).await
+    }
+
+    /// The same for beliefs that [`of_observations`](Self::of_observations) gave: nothing that still
+    /// waits says anything about them.
+    pub(super) async fn known_standings(
         &self,
         beliefs: Vec<BeliefId>,
     ) -> Result<Vec<Result<Dependency, BeliefId>>, GuardError> {
@@ -160,41 +219,26 @@ impl Memory {
     }
 
     /// The beliefs that came from these observations, as far as they are remembered.
-    pub(super) fn of_observations<'a>(
+    pub(super) async fn of_observations(
         &self,
-        observations: impl IntoIterator<Item = &'a ObservationId>,
-    ) -> Vec<BeliefId> {
-        let remembered = self.lock();
-        let mut found: Vec<BeliefId> = observations
-            .into_iter()
-            .filter_map(|observation| remembered.beliefs.get(observation))
-            .flatten()
-            .copied()
-            .collect();
-        found.sort();
-        found.dedup();
-        found
+        observations: &[ObservationId],
+    ) -> Result<Vec<BeliefId>, GuardError> {
+        self.backlog.beliefs_of(observations).await
     }
 
     /// The session's log ended with so many events.
     pub(super) fn ended(&self, events: u64) -> Result<(), GuardError> {
-        let mut remembered = self.lock();
+        let mut remembered = lock(&self.inner);
         let log: LogName = remembered.recorder.log().clone();
         Ok(remembered.firewall.session_ended(&log, events)?)
     }
 }
 
-impl Remembered {
-    fn remember(&mut self, observation: ObservationId, beliefs: Vec<BeliefId>) {
-        if self.order.len() == REMEMBERED
-            && let Some(oldest) = self.order.pop_front()
-        {
-            self.beliefs.remove(&oldest);
-        }
-        self.order.push_back(observation);
-        self.beliefs.insert(observation, beliefs);
-    }
+fn lock(remembered: &Mutex<Remembered>) -> MutexGuard<'_, Remembered> {
+    remembered.lock().unwrap_or_else(PoisonError::into_inner)
+}
 
+impl Remembered {
     fn standing(&mut self, belief: BeliefId) -> Result<Option<Dependency>, GuardError> {
         let found = self.firewall.look_up(belief)?;
         Ok(found
@@ -218,8 +262,8 @@ fn dependency(stored: &StoredBelief) -> Dependency {
 
 impl BeliefView for Memory {
     fn standing(&self, belief: BeliefId) -> Result<Option<Dependency>, String> {
-        self.lock()
-            .standing(belief)
-            .map_err(|problem| problem.to_string())
+        let settled = self.backlog.settle();
+        let standing = settled.and_then(|()| lock(&self.inner).standing(belief));
+        standing.map_err(|problem| problem.to_string())
     }
 }

@@ -317,7 +317,7 @@ impl Setup {
             Box::new(surroundings),
         );
         firewall.age(log.project(), &mut recorder)?;
-        let memory = Memory::new(firewall, seats, recorder);
+        let memory = Memory::new(firewall, seats, recorder, steps.clone())?;
         let kernel = Kernel::new(Parts {
             world: world(&config, &gate).with_beliefs(Arc::new(memory.clone())),
             protected: protected(&config, &keys),

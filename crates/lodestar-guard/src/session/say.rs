@@ -2,7 +2,7 @@
 
 use std::collections::{HashMap, VecDeque};
 use std::fmt::Display;
-use std::sync::PoisonError;
+use std::sync::{Arc, PoisonError};
 
 use lodestar_core::chain::{
     Choice, ChoiceError, ContentBlock, Decision, DecisionOrigin, EmptyList, NonEmpty, Observation,
@@ -13,6 +13,7 @@ use lodestar_core::event::EventType;
 use lodestar_core::id::{BeliefId, DecisionId, InvocationId, ObservationId};
 use lodestar_core::name::{ServerIdentity, ToolName};
 use lodestar_core::provenance::GivenSource;
+use lodestar_core::scope::Scope;
 use lodestar_core::statement::Envelope;
 use lodestar_firewall::Context;
 use lodestar_kernel::tool::NATIVE_SERVER;
@@ -46,8 +47,30 @@ pub enum DecideError {
     Guard(#[from] GuardError),
 }
 
+/// What a person's signed word is observed as, behind the server's name.
+const ASSERT: &str = ".assert";
+
 /// Whose content is that came from no tool of the session.
 const OUTSIDE: &str = "outside";
+
+fn is_assertion(tool: &ToolName) -> bool {
+    tool.as_str().strip_prefix(NATIVE_SERVER) == Some(ASSERT)
+}
+
+/// Content that came from no tool, to be taken in as what it is; nothing for what only a person's
+/// signature makes anything of.
+pub(crate) fn outside(observation: Arc<Observation>, scope: &Scope) -> Option<Taken> {
+    (!is_assertion(&observation.tool)).then(|| Taken {
+        server: ServerIdentity::new(OUTSIDE).expect("INVARIANT: a short constant"),
+        arguments: json!({}),
+        definition: sha256(observation.tool.as_str().as_bytes()),
+        // Whoever feeds it in named the source; nobody reviewed what it says.
+        reviewed: false,
+        is_error: false,
+        scope: scope.clone(),
+        observation,
+    })
+}
 
 /// Most decisions that are kept at hand; a call that names an older one is told so.
 const MAX_DECIDED: usize = 4096;
@@ -115,21 +138,16 @@ impl Session {
         content: Vec<ContentBlock>,
     ) -> Result<ObservationId, GuardError> {
         let tool = ToolName::new(source).map_err(GuardError::Name)?;
-        let observation = self.observation(tool, content);
+        if is_assertion(&tool) {
+            return Err(GuardError::OwnSource);
+        }
+        let observation = Arc::new(self.observation(tool, content));
         let id = observation.id;
         self.record_observation(&observation)?;
-        let taken = Taken {
-            observation,
-            server: ServerIdentity::new(OUTSIDE).expect("INVARIANT: a short constant"),
-            arguments: json!({}),
-            definition: sha256(source.as_bytes()),
-            // Whoever feeds it in named the source; nobody reviewed what it says.
-            reviewed: false,
-            is_error: false,
-            scope: self.inner.scope.clone(),
-        };
-        let taken = self.inner.memory.take(taken).await?;
-        self.note_reading(&taken.observation);
+        let taken = outside(Arc::clone(&observation), &self.inner.scope);
+        let taken = taken.expect("INVARIANT: it is no assertion, as was asked above");
+        self.inner.memory.take(taken).await?;
+        self.note_reading(&observation);
         Ok(id)
     }
 
@@ -140,7 +158,7 @@ impl Session {
             text,
             rest: Map::new(),
         }];
-        let tool = ToolName::new(format!("{NATIVE_SERVER}.assert"));
+        let tool = ToolName::new(format!("{NATIVE_SERVER}{ASSERT}"));
         let tool = tool.expect("INVARIANT: a short constant");
         let observation = self.observation(tool, content);
         self.record_observation(&observation)?;

@@ -32,8 +32,8 @@ async fn an_allowed_call_runs_once_and_writes_its_whole_story() {
             "action.judged@1",
             "action.cleared@1",
             "observation.recorded@1",
-            "belief.adopted@1",
             "action.completed@1",
+            "belief.adopted@1",
             "session.closed@1",
         ]
     );

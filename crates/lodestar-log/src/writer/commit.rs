@@ -208,6 +208,14 @@ impl Shared {
         })
     }
 
+    pub(super) fn hand_over(&self) -> Result<(), Stopped> {
+        let mut state = self.lock();
+        match &state.stopped {
+            Some(stopped) => Err(stopped.clone()),
+            None => self.flush(&mut state),
+        }
+    }
+
     /// Hands the buffer to the operating system.
     fn flush(&self, state: &mut State) -> Result<(), Stopped> {
         if state.buffer.is_empty() {

@@ -107,6 +107,8 @@ async fn a_process_that_kills_itself() {
     for call in beside {
         call.await.unwrap().unwrap();
     }
+    // What is believed follows behind the calls.
+    session.context(None, 1).await.unwrap();
     panic!("every step of an action is made, so this is not reached");
 }
 
@@ -142,6 +144,17 @@ fn stories(events: &[(String, Value)]) -> BTreeMap<String, Story> {
         }
     }
     stories
+}
+
+/// Results of calls that ended, of which nothing is believed, or more than once.
+fn unbelieved(events: &[(String, Value)]) -> usize {
+    let of = |wanted: &'static str| events.iter().filter(move |(kind, _)| kind == wanted);
+    let ended = of("action.completed@1").map(|(_, payload)| &payload["effect_observations"][0]);
+    let without = ended.filter(|observation| {
+        let adopted = of("belief.adopted@1").filter(|(_, p)| p["observation"] == **observation);
+        adopted.count() != 1
+    });
+    without.count()
 }
 
 /// Runs a plan to its end, and everything that has to be true then.
@@ -181,6 +194,7 @@ async fn follow(plan: Plan) {
             "{plan:?}: `{name}` ran uncleared"
         );
     }
+    assert_eq!(unbelieved(&events), 0, "{plan:?}: what was read is known");
     let fatal = stories.values().find(|story| story.name == FATAL);
     let fatal_ran = ran.iter().any(|name| name == FATAL);
     if plan.beside == 0 {
