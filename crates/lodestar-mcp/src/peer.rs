@@ -243,6 +243,8 @@ impl Peer {
             }
             Err(refused) => {
                 let id = refused.id.map(|id| id.key()).or_else(|| guess(line, line));
+                let looks_like_one = line.trim_ascii_start().starts_with(b"{");
+                let id = id.or_else(|| looks_like_one.then(|| self.only_call())?);
                 self.unreadable(id, &refused.why.to_string());
                 Some(noise(line))
             }
@@ -251,7 +253,8 @@ impl Peer {
 
     fn too_long(&self, gone: &TooLong, limit: usize) -> Said {
         let why = format!("it takes {} bytes; the limit is {limit}", gone.bytes);
-        self.unreadable(guess(&gone.head, &gone.tail), &why);
+        let id = guess(&gone.head, &gone.tail).or_else(|| self.only_call());
+        self.unreadable(id, &why);
         let head = String::from_utf8_lossy(&gone.head);
         Said::Noise(format!(
             "a message of {} bytes: {}",
@@ -262,18 +265,18 @@ impl Peer {
 
     /// Ends the call whose answer this seems to be. Whoever sends such things harms its own calls alone.
     fn unreadable(&self, id: Option<IdKey>, why: &str) {
-        let only = {
-            let waiting = self.waiting();
-            match waiting.calls.len() {
-                1 => waiting.calls.keys().next().copied(),
-                _ => None,
-            }
-        };
-        let only = only
-            .and_then(|id| i64::try_from(id).ok())
-            .map(IdKey::Number);
-        if let Some(id) = id.or(only) {
+        if let Some(id) = id {
             self.answered(&id, Err(NoAnswer::Unreadable(why.to_owned())));
+        }
+    }
+
+    /// The one call that is out, if it is one: what looks like a message can only be its answer.
+    fn only_call(&self) -> Option<IdKey> {
+        let waiting = self.waiting();
+        let mut ids = waiting.calls.keys();
+        match (ids.next(), ids.next()) {
+            (Some(id), None) => i64::try_from(*id).ok().map(IdKey::Number),
+            _ => None,
         }
     }
 
