@@ -15,6 +15,7 @@ mod dsse_envelope;
 mod gate;
 mod guard_config;
 mod log_line;
+mod mcp_message;
 mod memory_export;
 mod mutate;
 mod nostr_key;
@@ -33,6 +34,7 @@ pub use confirmation::{confirmation, confirmed};
 pub use dsse_envelope::dsse_envelope;
 pub use guard_config::guard_config;
 pub use log_line::log_line;
+pub use mcp_message::{mcp_message, mcp_result, taken};
 pub use memory_export::memory_export;
 pub use mutate::Mutator;
 pub use nostr_key::{nostr_key, read_key};
@@ -63,4 +65,6 @@ pub const TARGETS: &[(&str, Target)] = &[
     ("nostr_key", nostr_key),
     ("confirmation", confirmation),
     ("approval_answer", approval_answer),
+    ("mcp_message", mcp_message),
+    ("mcp_result", mcp_result),
 ];

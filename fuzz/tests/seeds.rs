@@ -202,6 +202,16 @@ fn approval_answer_keeps_its_laws() {
     run("approval_answer");
 }
 
+#[test]
+fn mcp_message_keeps_its_laws() {
+    run("mcp_message");
+}
+
+#[test]
+fn mcp_result_keeps_its_laws() {
+    run("mcp_result");
+}
+
 /// Whether the parser of a target reads an input.
 fn reads(target: &str, data: &[u8]) -> bool {
     match target {
@@ -232,6 +242,8 @@ fn reads(target: &str, data: &[u8]) -> bool {
         "url" => Location::parse(&String::from_utf8_lossy(data)).is_ok(),
         "nostr_key" => lodestar_fuzz::read_key(data).is_some(),
         "approval_answer" => lodestar_fuzz::brought(data).is_ok(),
+        "mcp_message" => lodestar_mcp::wire::Message::read(data).is_ok(),
+        "mcp_result" => lodestar_fuzz::taken(data).is_some(),
         other => panic!("nobody says what an input of {other} is"),
     }
 }

@@ -13,7 +13,7 @@ use serde_json::{Map, Value, json};
 use crate::members::{Members, quoted};
 
 /// The key under which Lodestar speaks to the agent; nobody else does.
-pub(crate) const OWN: &str = "_lodestar";
+pub const OWN: &str = "_lodestar";
 
 /// How deep a result may nest: the log holds it some levels further down.
 const MAX_DEPTH: usize = 64;
@@ -22,7 +22,7 @@ const MAX_DEPTH: usize = 64;
 const MAX_INTEGER: u64 = 1 << 53;
 
 /// Takes a result apart for the record. Fails where readers could differ on what it says.
-pub(crate) fn recorded(result: &RawValue, content: Contents) -> Result<Output, String> {
+pub fn recorded(result: &RawValue, content: Contents) -> Result<Output, String> {
     let members = Members::of(result).map_err(|problem| format!("its result: {problem}"))?;
     let mut output = Output {
         verbatim: Some(Verbatim::Result(result.get().into())),
@@ -66,7 +66,7 @@ pub(crate) fn recorded_error(error: &RawValue) -> Output {
 
 /// Where a method's result has its content.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Contents {
+pub enum Contents {
     /// Content blocks, of a tool.
     Blocks,
     /// Contents of resources.
@@ -155,7 +155,7 @@ fn may_be_forged(raw: &str) -> bool {
 }
 
 /// Takes everything out that speaks in Lodestar's name; says how often there was something.
-pub(crate) fn stripped(raw: &str) -> Option<(Box<RawValue>, usize)> {
+pub fn stripped(raw: &str) -> Option<(Box<RawValue>, usize)> {
     if !may_be_forged(raw) {
         return None;
     }

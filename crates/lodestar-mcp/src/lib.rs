@@ -4,10 +4,11 @@
 //! |---|---|
 //! | [`serve_stdio`], [`Settings`] | the proxy as a process, over its standard streams |
 //! | [`pins`] | the definitions that servers' tools had when they were first seen, kept and signed |
+//! | [`answer`] | a result on its way: what is recorded of it, what the agent gets |
 //! | [`wire`], [`lines`], [`members`] | JSON-RPC as it comes: envelopes, lines and members are read, what is inside stays bytes |
 #![deny(missing_docs)]
 
-mod answer;
+pub mod answer;
 mod catalogue;
 mod child;
 mod conversation;
