@@ -9,14 +9,15 @@ use super::trusted::Trusted;
 pub const GIVEN_BYTES: usize = 8 << 20;
 
 /// Whole values of what was read, with their parts. Prose has a word every six bytes, so this and
-/// [`GRAM_SLOTS`] cover about the same two to three megabytes of recent reading.
-pub const VALUE_SLOTS: usize = 1 << 19;
+/// [`GRAM_SLOTS`] cover about the same megabyte of recent reading: some hundred pages, in memory that a
+/// session of a hundred thousand calls may take.
+pub const VALUE_SLOTS: usize = 1 << 18;
 
 /// Runs of eight characters of what was read: one per letter or digit.
-pub const GRAM_SLOTS: usize = 1 << 21;
+pub const GRAM_SLOTS: usize = 1 << 20;
 
 /// Observations that can still be named. Beyond this the slots above have long moved on.
-pub const OBSERVATIONS: usize = 1 << 16;
+pub const OBSERVATIONS: usize = 1 << 15;
 
 /// Bounds of a [`ProvenanceIndex`](super::ProvenanceIndex).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

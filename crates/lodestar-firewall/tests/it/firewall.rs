@@ -9,3 +9,4 @@ mod poison;
 mod retrieval;
 mod sequences;
 mod sessions;
+mod together;

@@ -284,3 +284,131 @@ impl Drop for FailsWhenGone<'_> {
         self.0.fail("the session is over, or its thread panicked");
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::sync::atomic::{AtomicUsize, Ordering};
+    use std::sync::mpsc;
+
+    use lodestar_core::chain::{ContentBlock, Observation, ObservationTrust};
+    use lodestar_core::id::InvocationId;
+    use lodestar_core::name::{ActorId, ProjectId, ServerIdentity, SessionId, ToolName};
+    use lodestar_core::scope::Scope;
+    use lodestar_core::sensitivity::Sensitivity;
+    use lodestar_core::time::Timestamp;
+    use serde_json::json;
+
+    use super::*;
+
+    fn result(number: u8) -> Taken {
+        let random = [number; 10];
+        Taken {
+            observation: Arc::new(Observation {
+                id: ObservationId::from_parts(1, random),
+                tool: ToolName::new("echo").unwrap(),
+                invocation_id: InvocationId::from_parts(1, random),
+                captured_at: Timestamp::from_unix_micros(1).unwrap(),
+                session: SessionId::new("s1").unwrap(),
+                project: ProjectId::new("web").unwrap(),
+                actor: ActorId::new("coder").unwrap(),
+                trust: ObservationTrust::Raw,
+                sensitivity: Sensitivity::Internal,
+                content: vec![ContentBlock::Text {
+                    text: "said".to_owned(),
+                    rest: serde_json::Map::new(),
+                }],
+            }),
+            server: ServerIdentity::new("bench").unwrap(),
+            arguments: json!({}),
+            definition: lodestar_core::digest::sha256(b"echo"),
+            reviewed: true,
+            is_error: false,
+            scope: Scope::global(),
+        }
+    }
+
+    /// Each result has one belief, with the same random part.
+    fn believed(taken: &[Taken]) -> Vec<Box<[BeliefId]>> {
+        let one = |taken: &Taken| {
+            let text = taken.observation.id.to_string();
+            let belief = text.replace("obs_", "blf_").parse().unwrap();
+            Box::from([belief])
+        };
+        taken.iter().map(one).collect()
+    }
+
+    #[tokio::test]
+    async fn whoever_asks_for_the_beliefs_of_a_result_waits_until_they_are_there() {
+        let (let_go, held) = mpsc::channel::<()>();
+        let backlog = Backlog::start(Box::new(move |taken| {
+            held.recv().unwrap();
+            Ok(believed(taken))
+        }));
+        let backlog = Arc::new(backlog.unwrap());
+        backlog.add(result(1)).await.unwrap();
+        let (asking, id) = (Arc::clone(&backlog), result(1).observation.id);
+        let asked = tokio::spawn(async move { asking.beliefs_of(&[id]).await });
+        tokio::time::sleep(10 * GATHER).await;
+        assert!(!asked.is_finished());
+        let unknown = ObservationId::from_parts(9, [9; 10]);
+        assert!(backlog.beliefs_of(&[unknown]).await.unwrap().is_empty());
+        let_go.send(()).unwrap();
+        assert_eq!(asked.await.unwrap().unwrap().len(), 1);
+        drop(let_go);
+    }
+
+    #[tokio::test]
+    async fn results_are_taken_in_together_and_a_full_queue_is_waited_for() {
+        let (let_go, held) = mpsc::channel::<()>();
+        let batches = Arc::new(AtomicUsize::new(0));
+        let counted = Arc::clone(&batches);
+        let backlog = Backlog::start(Box::new(move |taken| {
+            held.recv().unwrap();
+            counted.fetch_add(1, Ordering::SeqCst);
+            assert!(taken.len() <= BATCH);
+            Ok(believed(taken))
+        }));
+        let backlog = Arc::new(backlog.unwrap());
+        let adding = Arc::clone(&backlog);
+        let all = MOST_WAITING + 2 * BATCH;
+        let added = tokio::spawn(async move {
+            for number in 0..all {
+                adding.add(result((number % 250) as u8)).await.unwrap();
+            }
+        });
+        tokio::time::sleep(10 * GATHER).await;
+        assert!(!added.is_finished(), "nobody runs ahead without a bound");
+        for _ in 0..all {
+            let_go.send(()).unwrap();
+        }
+        added.await.unwrap();
+        backlog.settled().await.unwrap();
+        assert!(batches.load(Ordering::SeqCst) <= 2 * all / BATCH);
+    }
+
+    #[tokio::test]
+    async fn a_failure_is_told_to_everybody_who_comes_after_it() {
+        let backlog = Backlog::start(Box::new(|_| Err(GuardError::NoBelief))).unwrap();
+        backlog.add(result(1)).await.unwrap();
+        let told = backlog.settled().await.unwrap_err().to_string();
+        assert!(told.contains("the assertion gave no belief"), "{told}");
+        assert!(backlog.add(result(2)).await.is_err());
+        assert!(backlog.settle().is_err());
+    }
+
+    #[tokio::test]
+    async fn what_waits_is_taken_in_before_the_last_handle_is_gone() {
+        let taken_in = Arc::new(AtomicUsize::new(0));
+        let counted = Arc::clone(&taken_in);
+        let backlog = Backlog::start(Box::new(move |taken| {
+            counted.fetch_add(taken.len(), Ordering::SeqCst);
+            Ok(believed(taken))
+        }));
+        let backlog = backlog.unwrap();
+        for number in 0..10 {
+            backlog.add(result(number)).await.unwrap();
+        }
+        drop(backlog);
+        assert_eq!(taken_in.load(Ordering::SeqCst), 10);
+    }
+}
