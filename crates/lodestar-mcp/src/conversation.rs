@@ -367,6 +367,9 @@ impl Conversation {
 
     /// The session, as soon as there is one.
     pub(crate) async fn ready(&self) -> Result<&Opened, String> {
+        if self.capabilities.get().is_none() {
+            return Err("the handshake comes first".to_owned());
+        }
         if self.opened.get().is_none() {
             let mut ready = self.ready.subscribe();
             let waited = tokio::time::timeout(READY, ready.wait_for(|ready| *ready)).await;

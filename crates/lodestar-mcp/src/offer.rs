@@ -22,8 +22,6 @@ const MAX_PAGES: usize = 256;
 pub(crate) struct Hello {
     /// The revision that is spoken with it.
     pub(crate) revision: String,
-    /// Everything it said.
-    pub(crate) raw: Box<RawValue>,
     /// What it can.
     pub(crate) capabilities: Value,
     /// What it tells agents to do.
@@ -99,7 +97,6 @@ pub(crate) async fn greet(
         revision,
         capabilities,
         instructions,
-        raw: result,
     })
 }
 
@@ -107,9 +104,9 @@ pub(crate) async fn greet(
 pub(crate) async fn lists(peer: &Peer, hello: &Hello) -> Result<Lists, String> {
     let mut lists = Lists::default();
     if hello.can("tools") {
-        for whole in pages(peer, "tools/list", "tools").await? {
-            lists.tools.push(declared(whole)?);
-        }
+        // What has no name or no one spelling cannot be pinned, called or shown: it is not offered.
+        let listed = pages(peer, "tools/list", "tools").await?;
+        lists.tools = listed.into_iter().filter_map(declared).collect();
     }
     let texts = |entries: Vec<Value>, member: &str| -> Vec<String> {
         let texts = entries.iter().filter_map(|entry| entry[member].as_str());
@@ -127,21 +124,23 @@ pub(crate) async fn lists(peer: &Peer, hello: &Hello) -> Result<Lists, String> {
     Ok(lists)
 }
 
-fn declared(whole: Value) -> Result<Declared, String> {
-    let name = whole["name"].as_str().unwrap_or_default().to_owned();
-    if name.is_empty() {
-        return Err("it lists a tool without a name".to_owned());
-    }
-    let canonical = canonical::to_vec(&whole);
-    let canonical = canonical.map_err(|problem| {
-        let shown = lodestar_core::name::Excerpt::of(&name);
-        format!("the definition of its tool `{shown}` cannot be pinned: {problem}")
-    })?;
-    Ok(Declared {
+fn declared(whole: Value) -> Option<Declared> {
+    let name = whole["name"]
+        .as_str()
+        .filter(|name| is_name(name))?
+        .to_owned();
+    let canonical = canonical::to_vec(&whole).ok()?;
+    Some(Declared {
         name,
         digest: sha256(&canonical),
         whole,
     })
+}
+
+/// Names that every client takes: what MCP allows, and no more than fits behind a server's.
+fn is_name(name: &str) -> bool {
+    let known = |c: char| c.is_ascii_alphanumeric() || matches!(c, '_' | '-' | '.' | '/');
+    (1..=128).contains(&name.len()) && name.chars().all(known)
 }
 
 /// All entries of a list, page by page.

@@ -1,6 +1,7 @@
 //! Drives the real `lodestar` binary on logs that were written through `lodestar-log`, and on beliefs
 //! that were taken in through `lodestar-firewall`.
 
+mod agent;
 mod anchor;
 mod approve;
 mod asked;
@@ -24,6 +25,7 @@ mod names;
 mod pipes;
 mod policy;
 mod proofs;
+mod proxy;
 mod redact;
 mod reflect;
 mod replay;

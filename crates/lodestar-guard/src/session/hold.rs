@@ -133,6 +133,9 @@ enum Answered {
     SpentElsewhere(Held),
 }
 
+/// How often whoever waits for a held call is told so: often enough that clients do not give up.
+const TOLD_EVERY: Duration = Duration::from_secs(2);
+
 impl Session {
     /// Holds an action until enough people agree, one says no, or nobody does in time.
     pub(super) async fn hold(
@@ -152,7 +155,8 @@ impl Session {
                 () = limits.stop.stopped() => {}
                 () = self.inner.kernel.stopped() => {}
             }
-            let why = match self.wait_for(&request, held, until, limits).await? {
+            let waiting = self.wait_for(&request, held, until, limits);
+            let why = match telling(waiting, id, limits).await? {
                 Answered::Yes(permit) => {
                     self.inner.kernel.steps().made(Step::Permitted);
                     let _ring = RingAtEnd(self, id);
@@ -466,6 +470,27 @@ impl Drop for RingAtEnd<'_> {
 }
 
 /// How long a request can still be answered.
+/// Tells whoever wants to know how far the call is that it waits for people, now and then.
+async fn telling<T>(waiting: impl Future<Output = T>, request: RequestId, limits: &Limits) -> T {
+    let Some(progress) = &limits.progress else {
+        return waiting.await;
+    };
+    let mut waiting = std::pin::pin!(waiting);
+    let mut told = 0_u64;
+    loop {
+        tokio::select! {
+            biased;
+            done = &mut waiting => return done,
+            () = tokio::time::sleep(TOLD_EVERY) => {
+                told += 1;
+                let message = format!("held: waits for a human's approval, request `{request}`");
+                let so_far = serde_json::json!({"progress": told, "message": message});
+                progress.made(&so_far.to_string());
+            }
+        }
+    }
+}
+
 fn left(now: Timestamp, expires_at: Timestamp) -> Duration {
     let micros = expires_at.unix_micros().saturating_sub(now.unix_micros());
     Duration::from_micros(u64::try_from(micros).unwrap_or(0)).min(FAR)

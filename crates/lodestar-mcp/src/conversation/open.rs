@@ -199,6 +199,10 @@ impl Watcher for Conversation {
         for drifted in opened.catalogue.relisted(server, &lists.tools) {
             self.go_on(drifted.record(&opened.session));
         }
+        // Once for however many announcements; the list that the agent sees stays the pinned one.
+        let mut message = Vec::new();
+        crate::wire::notification(&mut message, "notifications/tools/list_changed", None);
+        self.agent.offer(message);
     }
 
     fn failed(&self, server: &Arc<Server>, why: &str, _again: bool) {

@@ -11,12 +11,11 @@ use crate::server::Server;
 use crate::wire;
 
 /// Notifications that an agent gets as they come.
-const PASSED_ON: [&str; 5] = [
+const PASSED_ON: [&str; 4] = [
     "notifications/message",
     "notifications/resources/updated",
     "notifications/resources/list_changed",
     "notifications/prompts/list_changed",
-    "notifications/tools/list_changed",
 ];
 
 impl Conversation {
