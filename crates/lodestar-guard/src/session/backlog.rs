@@ -313,6 +313,7 @@ mod tests {
                 actor: ActorId::new("coder").unwrap(),
                 trust: ObservationTrust::Raw,
                 sensitivity: Sensitivity::Internal,
+                rest: serde_json::Map::new(),
                 content: vec![ContentBlock::Text {
                     text: "said".to_owned(),
                     rest: serde_json::Map::new(),
