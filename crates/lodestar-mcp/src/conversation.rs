@@ -39,6 +39,9 @@ pub(crate) const REFUSED: i64 = -32001;
 /// How long a request waits for the servers to be there.
 const READY: Duration = Duration::from_secs(90);
 
+/// How long a server may take to end.
+const ENDING: Duration = Duration::from_secs(8);
+
 /// What a conversation is begun with.
 #[derive(Debug, Clone)]
 pub struct Settings {
@@ -357,7 +360,7 @@ impl Conversation {
             "notifications/roots/list_changed" => {
                 for server in &self.servers {
                     if let Ok(up) = server.up() {
-                        up.peer.tell(method, params).await;
+                        up.peer.tell_if_room(method, params);
                     }
                 }
             }
@@ -411,8 +414,11 @@ impl Conversation {
                 .take(),
         );
         let kept = std::mem::take(&mut *self.kept.lock().unwrap_or_else(PoisonError::into_inner));
-        for server in kept {
-            let _ = server.await;
+        for mut server in kept {
+            // Whoever is stuck goes with everything it started.
+            if tokio::time::timeout(ENDING, &mut server).await.is_err() {
+                server.abort();
+            }
         }
         closed
     }

@@ -161,6 +161,13 @@ impl Peer {
         let _ = self.inner.out.put(message).await;
     }
 
+    /// Tells something, if there is room: nobody waits for a server that does not read.
+    pub(crate) fn tell_if_room(&self, method: &str, params: Option<&RawValue>) {
+        let mut message = Vec::new();
+        wire::notification(&mut message, method, params);
+        self.inner.out.offer(message);
+    }
+
     /// Answers something that the server asked; the id as it wrote it.
     pub(crate) async fn answer(&self, id: &str, answered: &Answered) {
         let mut message = Vec::new();
