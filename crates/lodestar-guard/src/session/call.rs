@@ -309,7 +309,7 @@ impl Session {
         let left_out = beliefs.len().saturating_sub(MAX_DEPENDENCIES);
         beliefs.truncate(MAX_DEPENDENCIES);
         // What does not count any more is left out; the rest still explains the call.
-        let standings = self.inner.memory.known_standings(beliefs).await?;
+        let standings = self.inner.memory.standings(beliefs).await?;
         let dependencies: Vec<_> = standings.into_iter().flatten().collect();
         let (decision, seq) = self.record_synthesised(tool, &dependencies)?;
         Ok(Ground {

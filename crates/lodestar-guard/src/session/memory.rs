@@ -198,19 +198,11 @@ impl Memory {
         &self,
         beliefs: Vec<BeliefId>,
     ) -> Result<Vec<Result<Dependency, BeliefId>>, GuardError> {
-        self.backlog.settled().await?;
-        self.known_standings(beliefs).await
-    }
-
-    /// The same for beliefs that [`of_observations`](Self::of_observations) gave: nothing that still
-    /// waits says anything about them.
-    pub(super) async fn known_standings(
-        &self,
-        beliefs: Vec<BeliefId>,
-    ) -> Result<Vec<Result<Dependency, BeliefId>>, GuardError> {
         if beliefs.is_empty() {
             return Ok(Vec::new());
         }
+        // What still waits may say something about them.
+        self.backlog.settled().await?;
         self.on(move |remembered| {
             let standing = |belief| Ok(remembered.standing(belief)?.ok_or(belief));
             beliefs.into_iter().map(standing).collect()

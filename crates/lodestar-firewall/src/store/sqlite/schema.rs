@@ -11,8 +11,8 @@ use crate::store::StoreError;
 /// for a process that hangs.
 pub(super) const BUSY_TIMEOUT: Duration = Duration::from_secs(10);
 
-/// KiB of pages kept in memory, as a negative number: SQLite's way of saying KiB. With a million rows
-/// a cache sixteen times as large made no insert faster: the system keeps what this one does not.
+/// KiB of pages kept in memory, as a negative number: SQLite's way of saying KiB. Small, since a session's
+/// memory is counted in megabytes: the system keeps what this one does not.
 const CACHE_KIB: i64 = -4 * 1024;
 
 /// Pages of log after which SQLite carries them over to the database: 64 MiB. A page that several
