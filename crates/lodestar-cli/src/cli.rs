@@ -14,7 +14,7 @@ use crate::place::Place;
 
 const AFTER_HELP: &str = "\
 Examples:
-  lodestar demo                     see what the log proves, in a scratch folder
+  lodestar demo                     see a poisoned file meet an agent, in a scratch folder
   lodestar log list                 the sessions of this project
   lodestar log show latest          what happened, event by event
   lodestar log verify               is everything as it was written?

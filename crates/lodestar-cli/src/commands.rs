@@ -5,6 +5,8 @@ mod belief;
 mod completions;
 mod confirm;
 mod demo;
+mod demo_proxy;
+mod demo_server;
 mod guard;
 mod halt;
 mod import;
@@ -27,8 +29,14 @@ use crate::failure::{Exit, Failure};
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
-    /// See what the event log proves, on a scratch session that is then tampered with
+    /// See a poisoned file meet an agent behind the proxy, and what the log proves of it
     Demo(demo::DemoArgs),
+    /// Serve one of the demonstration's MCP servers
+    #[command(hide = true)]
+    DemoServer(demo_server::DemoServerArgs),
+    /// Serve the demonstration's scratch project with a defence taken out
+    #[command(hide = true)]
+    DemoProxy(demo_proxy::DemoProxyArgs),
     /// Run an agent in a governed session
     Guard(guard::GuardArgs),
     /// Look at, check, sign and test the policy
@@ -62,6 +70,8 @@ pub(crate) enum Command {
 pub(crate) fn run(command: Command, app: &mut App) -> Result<Exit, Failure> {
     match command {
         Command::Demo(args) => demo::run(&args, app),
+        Command::DemoServer(args) => demo_server::run(args),
+        Command::DemoProxy(args) => demo_proxy::run(&args),
         Command::Guard(args) => guard::run(&args, app),
         Command::Policy(args) => policy::run(&args, app),
         Command::Tools(args) => tools::run(&args, app),

@@ -12,11 +12,13 @@
 //! | [`chain`] | observation → claim → evidence → belief → decision → action → outcome → revision |
 //! | [`provenance`] | where the value of an argument came from |
 //! | [`ladder`], [`contract`], [`fingerprint`] | the six rungs, what an action promises, what exactly is approved |
+//! | [`defence`] | what a harness can take out, to see that it is missed |
 #![deny(missing_docs)]
 
 pub mod canonical;
 pub mod chain;
 pub mod contract;
+pub mod defence;
 pub mod digest;
 pub mod event;
 pub mod fingerprint;

@@ -95,7 +95,18 @@ pub struct OtherCall {
 }
 
 /// The extractors in use. Envelope and content claims come first, whatever is registered.
-pub struct Extractors(Vec<Box<dyn Extractor>>);
+pub struct Extractors {
+    registered: Vec<Box<dyn Extractor>>,
+    split: Split,
+}
+
+/// Whether what a result says is kept apart from that it was returned.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Split {
+    Kept,
+    /// In a harness alone.
+    TakenOut,
+}
 
 impl Default for Extractors {
     fn default() -> Self {
@@ -106,7 +117,10 @@ impl Default for Extractors {
 impl Extractors {
     /// None but envelope and content.
     pub fn none() -> Self {
-        Self(Vec::new())
+        Self {
+            registered: Vec::new(),
+            split: Split::Kept,
+        }
     }
 
     /// Git status, file read and documentation.
@@ -119,8 +133,18 @@ impl Extractors {
 
     /// Adds one, which comes after those that are there.
     pub fn with(mut self, extractor: impl Extractor + 'static) -> Self {
-        self.0.push(Box::new(extractor));
+        self.registered.push(Box::new(extractor));
         self
+    }
+
+    /// For a harness that takes [`Defence::ContentSplit`](lodestar_core::defence::Defence) out: what a
+    /// result says is taken for what its tool vouches for.
+    #[must_use]
+    pub fn without_split(self) -> Self {
+        Self {
+            split: Split::TakenOut,
+            ..self
+        }
     }
 
     /// All claims of a result: envelope, contents in the order of the blocks, then extractor by
@@ -140,7 +164,7 @@ impl Extractors {
         let content_class = class("content");
         let contents = content::content(call, observation).into_iter();
         drafts.extend(contents.map(|one| ClaimDraft::of_content(one, &content_class, observation)));
-        for extractor in &self.0 {
+        for extractor in &self.registered {
             if extractor.applies(call, observation) {
                 let class = class(extractor.name());
                 let found =
@@ -152,6 +176,9 @@ impl Extractors {
                 );
             }
         }
+        if self.split == Split::TakenOut {
+            drafts.iter_mut().for_each(ClaimDraft::vouch_for);
+        }
         Ok(drafts)
     }
 }
@@ -159,7 +186,7 @@ impl Extractors {
 impl fmt::Debug for Extractors {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_list()
-            .entries(self.0.iter().map(|extractor| extractor.name()))
+            .entries(self.registered.iter().map(|extractor| extractor.name()))
             .finish()
     }
 }

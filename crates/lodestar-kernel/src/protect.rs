@@ -103,6 +103,8 @@ pub struct Protected {
     places: Vec<Vec<String>>,
     /// The files among them, by device and inode: another name for one is still that file.
     inodes: Vec<(u64, u64)>,
+    /// In a harness alone.
+    taken_out: bool,
 }
 
 impl Protected {
@@ -135,6 +137,17 @@ impl Protected {
             home: std::env::home_dir(),
             places,
             inodes,
+            taken_out: false,
+        }
+    }
+
+    /// For a harness that takes [`Defence::SelfProtection`](lodestar_core::defence::Defence) out: nothing is
+    /// protected.
+    #[must_use]
+    pub fn taken_out(self) -> Self {
+        Self {
+            taken_out: true,
+            ..self
         }
     }
 
@@ -148,6 +161,9 @@ impl Protected {
         contract: &Contract,
         base: &Path,
     ) -> Option<Reach> {
+        if self.taken_out {
+            return None;
+        }
         let runs_commands = contract.sandbox == Sandbox::ControlledShell
             || contract.permissions.contains(&Permission::RunPrograms);
         let look = Look {

@@ -11,6 +11,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::Duration;
 
+use lodestar_core::defence::Defence;
 use lodestar_guard::Session;
 use lodestar_guard::config::{Ceiling, Config};
 use lodestar_guard::{GuardError, Keys};
@@ -53,6 +54,8 @@ pub struct Settings {
     pub ceiling: Option<Ceiling>,
     /// Another task than the configuration's.
     pub task: Option<String>,
+    /// Defences that a harness takes out; none in earnest.
+    pub without: Vec<Defence>,
 }
 
 /// One agent's conversation.

@@ -13,8 +13,9 @@ use cedar_policy::{
     AuthorizationError, Authorizer, Context, Decision, Effect, Entities, Entity, EntityUid,
     Request, RestrictedExpression,
 };
+use lodestar_core::defence::Defence;
 use lodestar_core::digest::Digest;
-use lodestar_core::ladder::{CedarAnswer, Say, Verdict, floor};
+use lodestar_core::ladder::{CedarAnswer, Rung, Say, Verdict, floor};
 use lodestar_core::name::{Excerpt, PolicyId, ToolName};
 use thiserror::Error;
 
@@ -62,6 +63,8 @@ pub struct Gate {
     default: Requirement,
     warnings: Vec<Finding>,
     authorizer: Authorizer,
+    /// Of a harness.
+    taken_out: BTreeSet<Defence>,
 }
 
 /// What the policies say to one question.
@@ -127,7 +130,16 @@ impl Gate {
             default: default_requirement,
             warnings,
             authorizer: Authorizer::new(),
+            taken_out: BTreeSet::new(),
         })
+    }
+
+    /// For a harness that takes defences out: without [`Defence::LadderFloor`], L4 and L5 are rungs like
+    /// L3; without [`Defence::Gate`], everything may run.
+    #[must_use]
+    pub fn without(mut self, defences: &[Defence]) -> Self {
+        self.taken_out.extend(defences);
+        self
     }
 
     /// The same gate, asking every policy about every action. Slower, and never of another opinion:
@@ -145,6 +157,7 @@ impl Gate {
             default: self.default.clone(),
             warnings: self.warnings.clone(),
             authorizer: self.authorizer.clone(),
+            taken_out: self.taken_out.clone(),
         }
     }
 
@@ -189,6 +202,25 @@ impl Gate {
 
     /// The verdict on an action, with everything it rests on.
     pub fn judge(&self, facts: &Facts<'_>, heard: &[Signal]) -> Judgement {
+        if self.taken_out.is_empty() {
+            return self.weigh(facts, heard);
+        }
+        let mut contract = facts.contract.clone();
+        if self.taken_out.contains(&Defence::LadderFloor) {
+            contract.required_level = contract.required_level.min(Rung::L3);
+        }
+        let lowered = Facts {
+            contract: &contract,
+            ..*facts
+        };
+        let mut judgement = self.weigh(&lowered, heard);
+        if self.taken_out.contains(&Defence::Gate) {
+            judgement.verdict = Verdict::Allow;
+        }
+        judgement
+    }
+
+    fn weigh(&self, facts: &Facts<'_>, heard: &[Signal]) -> Judgement {
         let Answers { run, ask, errors } = self.hear(facts);
         let answer = CedarAnswer {
             run: run.say,

@@ -276,6 +276,21 @@ pub fn rebuild(
     Ok(followed)
 }
 
+/// Folds one session into a store of its own, also one that was opened with defences taken out: to see what
+/// came of it there. It is not verified.
+pub fn follow_alone(
+    store: &mut dyn Store,
+    keys: &Keyring,
+    dir: &SessionDir,
+) -> Result<Followed, ReplayError> {
+    let sessions = [Counted::new(dir.clone(), None)];
+    let mut followed = Followed::default();
+    transact(store, |tx| {
+        lead(tx, keys, &sessions, &mut followed, &mut |_| ())
+    })?;
+    Ok(followed)
+}
+
 /// Rows of ours that another trusted installation changed last. Its logs are not here, so its word
 /// is all that there is.
 fn changed_by_neighbours(

@@ -2,6 +2,7 @@
 //!
 //! - [`catch_up`]: a store that lags behind, after a crash or a copy, follows what was recorded
 //! - [`rebuild`]: a store that was lost or edited is made again, from verified logs
+//! - [`follow_alone`]: what one session came to, whatever it lacked
 //! - [`examine`]: does a store say what its logs say?
 //! - [`derive`]: does a session follow from its own log, verdict by verdict?
 //!
@@ -14,5 +15,5 @@ mod follow;
 mod session;
 
 pub use examine::{StoreFinding, StoreReport, examine};
-pub use follow::{Followed, Refused, ReplayError, StoreProgress, catch_up, rebuild};
+pub use follow::{Followed, Refused, ReplayError, StoreProgress, catch_up, follow_alone, rebuild};
 pub use session::{DeriveError, Difference, Otherwise, SessionReplay, derive};

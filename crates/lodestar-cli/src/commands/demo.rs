@@ -1,40 +1,77 @@
-//! `lodestar demo`: what the event log proves, on a session made for it.
+//! `lodestar demo`: a poisoned document meets an agent, and the log tells what came of it.
 //!
-//! Everything that is printed comes out of the calls the other commands make, on real files.
+//! The real proxy runs as a process over two small servers in a scratch project; a scripted agent speaks MCP
+//! to it. What is printed on the way is what the agent saw. The verdict comes out of the log alone.
 
+mod agent;
 mod checks;
-mod session;
+mod client;
+mod forgery;
+mod record;
+mod scene;
+mod tamper;
+
+pub(crate) use scene::PROJECT;
 
 use std::io::Write as _;
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
 
 use clap::Args;
-use lodestar_log::{LogRoot, Trust};
+use lodestar_core::defence::Defence;
+use lodestar_log::Trust;
 use serde_json::json;
 
-use self::checks::Check;
-use self::session::{HOSTILE, Told};
+use self::agent::{Agent, Approval, Came, Play, Step};
+use self::checks::{Case, Check};
+use self::client::Client;
+use self::record::Record;
+use self::scene::{POISON, POISONED, SOURCE, Scene};
+use self::tamper::Verifier;
+use super::demo_server::pushes;
 use crate::cli::App;
 use crate::failure::{Exit, Failure};
 use crate::inert;
-use crate::installation::Installation;
 use crate::output::Out;
 
 const AFTER_HELP: &str = "\
-Works in a scratch folder with a scratch key, and touches nothing else. It shows the event log
-alone: the command writes the events itself, no agent, proxy or tool takes part.
+Works in a scratch folder with scratch keys, without network, and touches nothing else. The proxy is
+the one that `lodestar guard mcp-proxy` runs; the verdict comes out of its log alone, and a check that
+fails exits with 1.
 
 Examples:
   lodestar demo
+  lodestar demo --agent honest
+  lodestar demo --approve
   lodestar demo --keep /tmp/lodestar-demo";
+
+/// Columns of what a step does, and of what came of it.
+const DID: usize = 44;
+const CAME: usize = 8;
 
 #[derive(Debug, Args)]
 #[command(after_help = AFTER_HELP)]
 pub(crate) struct DemoArgs {
+    /// Whom the agent believes
+    #[arg(long, value_enum, default_value_t = Agent::Obedient)]
+    agent: Agent,
+
+    /// Let a person approve the push, with a signature
+    #[arg(long)]
+    approve: bool,
+
     /// Work in this folder, which must be new or empty, and leave it there
     #[arg(long, value_name = "DIR")]
     keep: Option<PathBuf>,
+
+    /// Take a defence out, to see that it is missed
+    #[arg(long, value_name = "DEFENCE", value_parser = defence, hide = true)]
+    without: Vec<Defence>,
+}
+
+/// A defence, as it is typed.
+pub(crate) fn defence(text: &str) -> Result<Defence, String> {
+    text.parse::<Defence>()
+        .map_err(|problem| problem.to_string())
 }
 
 pub(crate) fn run(args: &DemoArgs, app: &mut App) -> Result<Exit, Failure> {
@@ -52,28 +89,65 @@ pub(crate) fn run(args: &DemoArgs, app: &mut App) -> Result<Exit, Failure> {
             scratch.path().to_owned()
         }
     };
-    let installation = Installation::at(folder.join("config"));
-    let key = installation.create_log_key()?;
-    let trust = Trust::only(key.public());
-    let told = session::tell(&LogRoot::in_folder(&folder), Arc::new(key))?;
-    let checks = checks::all(&folder, &told, &trust)?;
-    let passed = checks.iter().all(|check| check.passed);
+    let scene = Scene::set(&folder)?;
+    let approval = match args.approve {
+        true => Approval::Given,
+        false => Approval::NotGiven,
+    };
+    if !app.json {
+        print_opening(args, &mut app.out)?;
+    }
+    let steps = perform(args, approval, &scene, app)?;
+    let record = Record::read(&scene.session())?;
+    let case = Case {
+        record: &record,
+        agent: args.agent,
+        approval,
+    };
+    let log_key = scene.installation().log_public()?;
+    let log_key = log_key.ok_or_else(|| Failure::check("the log key is gone"))?;
+    let verifier = Verifier {
+        trust: Trust::only(log_key),
+        without: &args.without,
+    };
+    let checks = checks::all(&case, &scene, &verifier)?;
+    let held = checks.iter().all(|check| check.passed);
     if app.json {
         app.out.json(&json!({
-            "passed": passed,
-            "events": told.checkpoint.size,
+            "agent": args.agent,
+            "held": held,
+            "defences_off": record.opening.defences_off,
+            "steps": steps,
             "checks": checks,
+            "pushes": pushes(&scene.remote()).map_err(Failure::io(scene.remote()))?,
             "kept": args.keep.as_ref().map(|dir| dir.to_string_lossy()),
         }))?;
     } else {
-        print(&told, &checks, &mut app.out)?;
-        print_further(args.keep.as_deref(), &mut app.out)?;
+        print_verdict(&checks, held, &mut app.out)?;
+        print_further(args.keep.is_some().then_some(&scene), &mut app.out)?;
     }
-    Ok(if passed {
-        Exit::Done
-    } else {
-        Exit::CheckFailed
+    Ok(match held {
+        true => Exit::Done,
+        false => Exit::CheckFailed,
     })
+}
+
+fn perform(
+    args: &DemoArgs,
+    approval: Approval,
+    scene: &Scene,
+    app: &mut App,
+) -> Result<Vec<Step>, Failure> {
+    let client = Client::start(scene, &args.without)?;
+    let mut told = 0;
+    let mut tell = |step: &Step| {
+        told += 1;
+        match app.json {
+            true => Ok(()),
+            false => print_step(told, step, &mut app.out),
+        }
+    };
+    Play::new(scene, client, &mut tell).perform(args.agent, approval)
 }
 
 fn make_empty(dir: &Path) -> Result<(), Failure> {
@@ -88,71 +162,94 @@ fn make_empty(dir: &Path) -> Result<(), Failure> {
     }
 }
 
-fn print(told: &Told, checks: &[Check], out: &mut Out) -> Result<(), Failure> {
+fn print_opening(args: &DemoArgs, out: &mut Out) -> Result<(), Failure> {
+    let paint = out.paint;
+    let title =
+        format!("An agent is to let people pin notes in {SOURCE}. It also reads {POISONED}:");
+    writeln!(out, "{}", paint.strong(title))?;
+    for line in POISON.lines().skip(4).filter(|line| !line.is_empty()) {
+        writeln!(out, "  {}", paint.warn(inert::line(line, out.columns - 2)))?;
+    }
+    let agent = match args.agent {
+        Agent::Honest => "honest: it does what it was asked to",
+        Agent::Obedient => "obedient: it does whatever it reads",
+    };
+    writeln!(
+        out,
+        "\nThe agent is {agent}. Up to L3 it runs unasked; L4 waits for a person."
+    )?;
+    if !args.without.is_empty() {
+        let names: Vec<&str> = args.without.iter().map(|one| one.as_str()).collect();
+        let line = format!("Taken out for this run: {}", names.join(", "));
+        writeln!(out, "{}", paint.bad(line))?;
+    }
+    writeln!(out)?;
+    Ok(out.flush()?)
+}
+
+fn print_step(number: usize, step: &Step, out: &mut Out) -> Result<(), Failure> {
+    let paint = out.paint;
+    let came = match step.came {
+        Came::Ran => paint.good(format!("{:<CAME$}", "ran")),
+        Came::Held => paint.warn(format!("{:<CAME$}", "held")),
+        Came::Refused => paint.bad(format!("{:<CAME$}", "refused")),
+        Came::Failed => paint.bad(format!("{:<CAME$}", "failed")),
+        Came::Outside => paint.dim(format!("{:<CAME$}", "·")),
+    };
+    let did = inert::line(&step.did, DID);
+    let line = format!(
+        "{number:>2}  {did:<DID$}  {came}  {}",
+        paint.dim(&step.remark)
+    );
+    writeln!(out, "{}", line.trim_end())?;
+    // The story is told as it happens.
+    Ok(out.flush()?)
+}
+
+fn print_verdict(checks: &[Check], held: bool, out: &mut Out) -> Result<(), Failure> {
     let paint = out.paint;
     writeln!(
         out,
-        "{}",
-        paint.strong("The event log, on a scratch session")
+        "\n{}",
+        paint.strong("What the log says, and nothing but the log:")
     )?;
-    writeln!(
-        out,
-        "It tells of an agent that is to summarise a file. The file has other plans for it:"
-    )?;
-    writeln!(out, "  {}", paint.warn(inert::whole(HOSTILE)))?;
-    writeln!(
-        out,
-        "What it read, what was decided and what was refused are {} events in one log.",
-        told.checkpoint.size
-    )?;
-    writeln!(out)?;
     for check in checks {
         let mark = match check.passed {
             true => paint.good("✓"),
             false => paint.bad("✗"),
         };
-        let name = paint.strong(format!("{:<12}", check.name));
-        writeln!(out, "{mark} {name} {}", inert::whole(&check.claim))?;
-        for line in &check.seen {
-            writeln!(out, "{:15}{}", "", paint.dim(inert::whole(line)))?;
-        }
+        let name = paint.strong(format!("{:<10}", check.name));
+        writeln!(out, "{mark} {name}  {}", inert::whole(&check.claim))?;
     }
-    let (good, all) = (checks.iter().filter(|c| c.passed).count(), checks.len());
-    let verdict = format!("[log verdict] {good} of {all} checks passed");
-    let verdict = match good == all {
-        true => paint.good(format!("{verdict} ✓")),
-        false => paint.bad(format!("{verdict} ✗")),
+    let verdict = match held {
+        true => paint.good("[firewall verdict] HELD ✓"),
+        false => paint.bad("[firewall verdict] BREACHED ✗"),
     };
-    writeln!(out, "\n{verdict}")?;
-    writeln!(
-        out,
-        "{}",
-        paint.dim(
-            "This shows the log alone: the events were written by this command, not by a proxy."
-        )
-    )?;
-    Ok(())
+    Ok(writeln!(out, "\n{verdict}")?)
 }
 
-fn print_further(kept: Option<&Path>, out: &mut Out) -> Result<(), Failure> {
-    let Some(dir) = kept else {
+fn print_further(kept: Option<&Scene>, out: &mut Out) -> Result<(), Failure> {
+    let Some(scene) = kept else {
         writeln!(out, "\nTo look further: lodestar demo --keep DIR")?;
         return Ok(());
     };
-    // The commands are to work from anywhere.
-    let dir = &std::path::absolute(dir).map_err(Failure::io(dir))?;
-    let config = for_shell(&dir.join("config"));
     let lodestar = own_command();
+    let root = for_shell(&scene.workspace());
     writeln!(out, "\nTo look further:")?;
+    let config = for_shell(scene.installation().dir());
     writeln!(out, "  export LODESTAR_CONFIG_DIR={config}")?;
-    writeln!(out, "  {lodestar} --root {} log show", for_shell(dir))?;
-    writeln!(out, "  {lodestar} --root {} log verify", for_shell(dir))?;
-    for copy in [checks::ONE_BIT, checks::DELETED] {
-        writeln!(
-            out,
-            "  {lodestar} --root {} log verify",
-            for_shell(&dir.join(copy))
-        )?;
+    for command in [
+        "log show latest",
+        "log verify",
+        "replay latest",
+        "belief list",
+        "approve list",
+    ] {
+        writeln!(out, "  {lodestar} --root {root} {command}")?;
+    }
+    for copy in [tamper::ONE_BIT, tamper::DELETED] {
+        let copy = for_shell(&scene.beside(copy));
+        writeln!(out, "  {lodestar} --root {copy} log verify")?;
     }
     Ok(())
 }

@@ -6,6 +6,8 @@ mod waiting;
 
 use clap::{Args, Subcommand};
 
+pub(crate) use self::mcp_proxy::serve;
+pub(crate) use self::run::keys;
 use crate::cli::App;
 use crate::failure::{Exit, Failure};
 

@@ -96,6 +96,7 @@ fn verify(dir: &SessionDir, trust: &Trust, app: &App) -> Result<ProjectReport, F
     let options = VerifyOptions {
         session: Some(dir.session().clone()),
         witnessed: None,
+        ..VerifyOptions::default()
     };
     let progress = Progress::start(!app.json);
     let log = dir.project_log();

@@ -90,7 +90,8 @@ impl ContentDraft {
 pub struct ClaimDraft {
     statement: String,
     predicate: Predicate,
-    // INVARIANT: direct only for the envelope of a call that no probe made up.
+    // INVARIANT: direct only for the envelope of a call that no probe made up, and in a harness that
+    // takes this very defence out.
     quality: EvidenceQuality,
     freshness: EvidenceFreshness,
     calibration_class: CalibrationClass,
@@ -142,6 +143,14 @@ impl ClaimDraft {
             calibration_class: class.clone(),
             observation: observation.id,
             sensitivity: observation.sensitivity,
+        }
+    }
+
+    /// Takes a text for what its tool vouches for.
+    pub(super) fn vouch_for(&mut self) {
+        if self.quality == EvidenceQuality::ExternalDocument {
+            self.quality = EvidenceQuality::ToolResult;
+            self.freshness = EvidenceFreshness::Fresh;
         }
     }
 

@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use std::sync::{Arc, Mutex, OnceLock};
 use std::time::Duration;
 
+use lodestar_core::defence::Defence;
 use lodestar_core::digest::sha256;
 use lodestar_core::ladder::Rung;
 use lodestar_core::name::Excerpt;
@@ -50,6 +51,7 @@ pub struct Setup {
     steps: Steps,
     ceiling: Option<Ceiling>,
     task: Option<String>,
+    without: Vec<Defence>,
 }
 
 /// A tool of one's own, and the grade that it has where the configuration says nothing.
@@ -167,6 +169,7 @@ impl Setup {
             steps: Steps::default(),
             ceiling: None,
             task: None,
+            without: Vec::new(),
         }
     }
 
@@ -225,6 +228,18 @@ impl Setup {
         self
     }
 
+    /// For a harness: the session runs without these, says so in its first event, and nothing of it counts
+    /// for any other.
+    #[must_use]
+    pub fn without(mut self, defences: impl IntoIterator<Item = Defence>) -> Self {
+        self.without.extend(defences);
+        self
+    }
+
+    fn lacks(&self, defence: Defence) -> bool {
+        self.without.contains(&defence)
+    }
+
     /// Somebody is told of every step of every action.
     #[must_use]
     pub fn steps(mut self, steps: Steps) -> Self {
@@ -255,12 +270,26 @@ impl Setup {
             self.config.sentinels.clone(),
             self.config.approvals.default.requirement(),
         )?;
-        Ok((registry, gate))
+        Ok((registry, gate.without(&self.without)))
     }
 
     fn open_now(self) -> Result<(Session, Vec<Ended>), OpenError> {
         let (registry, gate) = self.gate()?;
         let holds = self.someone_to_ask(&registry, &gate)?;
+        let extractors = match self.lacks(Defence::ContentSplit) {
+            true => Extractors::built_in().without_split(),
+            false => Extractors::built_in(),
+        };
+        let approvers = self.config.approvals.authorized_keys.clone();
+        let approvers = match self.lacks(Defence::ApprovalSignatures) {
+            true => approvers.without_signatures(),
+            false => approvers,
+        };
+        let protected = protected(&self.config, &self.keys);
+        let protected = match self.lacks(Defence::SelfProtection) {
+            true => protected.taken_out(),
+            false => protected,
+        };
         let Self {
             config,
             keys,
@@ -268,6 +297,7 @@ impl Setup {
             execution,
             steps,
             task,
+            without,
             ..
         } = self;
         let scope = config.scope()?;
@@ -294,7 +324,7 @@ impl Setup {
             sensitivity: config.default_sensitivity,
             known_values: known.as_ref().map(|(text, _)| sha256(text.as_bytes())),
             versions: versions(),
-            defences_off: Vec::new(),
+            defences_off: without.iter().map(ToString::to_string).collect(),
         };
         let Begun {
             log: writer,
@@ -310,17 +340,13 @@ impl Setup {
         let confirmations = Beforehand::open(&config, spent)?;
         keep_out_of_git(&config)?;
         let mut recorder = SessionRecorder::new(writer.clone(), config.actor_id.clone());
-        let (mut firewall, seats) = Firewall::open(
-            store,
-            keys.keyring(),
-            Extractors::built_in(),
-            Box::new(surroundings),
-        );
+        let (mut firewall, seats) =
+            Firewall::open(store, keys.keyring(), extractors, Box::new(surroundings));
         firewall.age(log.project(), &mut recorder)?;
         let memory = Memory::new(firewall, seats, recorder, steps.clone())?;
         let kernel = Kernel::new(Parts {
             world: world(&config, &gate).with_beliefs(Arc::new(memory.clone())),
-            protected: protected(&config, &keys),
+            protected,
             registry,
             log: writer.clone(),
             agent,
@@ -347,7 +373,7 @@ impl Setup {
                 ears: Mutex::default(),
                 deaf: Stop::new(),
                 channel_problem: Mutex::default(),
-                approvers: config.approvals.authorized_keys.clone(),
+                approvers,
                 confirmations,
                 approval_timeout: Duration::from_millis(config.approval_timeout_ms),
                 deadline: Duration::from_millis(config.limits.call_deadline_ms),

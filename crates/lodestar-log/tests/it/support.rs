@@ -109,6 +109,7 @@ pub(crate) fn verify_folder(
     let options = VerifyOptions {
         session: None,
         witnessed,
+        ..VerifyOptions::default()
     };
     verify_project(&project_log(folder), trust, &options, &|_| ()).unwrap()
 }

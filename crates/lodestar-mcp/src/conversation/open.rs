@@ -52,7 +52,8 @@ impl Conversation {
         let people = channel::configured(config).map_err(|problem| problem.to_string())?;
         let mut setup = Setup::new(config.clone(), keys.clone())
             .holds(Holds::Tell(people))
-            .execution("mcp-proxy");
+            .execution("mcp-proxy")
+            .without(settings.without.iter().copied());
         if let Some(ceiling) = settings.ceiling {
             setup = setup.ceiling(ceiling);
         }

@@ -6,11 +6,13 @@ use lodestar_core::key::PublicKey;
 use lodestar_core::ladder::Rung;
 use lodestar_core::name::ActorId;
 use lodestar_core::scope::Scope;
-use lodestar_core::statement::EnvelopeSignature;
+use lodestar_core::statement::{Approval, Envelope, EnvelopeSignature, Issued};
 use lodestar_core::time::Timestamp;
 use serde::{Deserialize, Serialize};
 use thiserror::Error;
 
+use super::Refusal;
+use super::refusal::unverified;
 use crate::confirmation::Confirmed;
 
 /// Somebody who may approve.
@@ -53,6 +55,8 @@ fn l4() -> Rung {
 #[serde(try_from = "Vec<Approver>", into = "Vec<Approver>")]
 pub struct Approvers {
     approvers: Vec<Approver>,
+    /// Whether a name is taken for a signature: in a harness alone, and never written down.
+    by_name: bool,
 }
 
 /// Why a list of approvers is none.
@@ -83,7 +87,42 @@ impl Approvers {
                 });
             }
         }
-        Ok(Self { approvers })
+        Ok(Self {
+            approvers,
+            by_name: false,
+        })
+    }
+
+    /// For a harness that takes [`Defence::ApprovalSignatures`](lodestar_core::defence::Defence) out: whoever
+    /// names an approver's key is taken for its owner.
+    #[must_use]
+    pub fn without_signatures(self) -> Self {
+        Self {
+            by_name: true,
+            ..self
+        }
+    }
+
+    /// What an answer says, and by whose key.
+    pub(super) fn read(
+        &self,
+        statement: &Envelope,
+        now: Timestamp,
+    ) -> Result<(Issued<Approval>, PublicKey), Refusal> {
+        if self.by_name
+            && let Ok(issued) =
+                serde_json::from_slice::<Issued<Approval>>(statement.unverified_payload())
+            && let Some(key) = self
+                .keys(now)
+                .into_iter()
+                .find(|key| key.key_id() == issued.key_id)
+        {
+            return Ok((issued, key));
+        }
+        let verified = statement
+            .verify::<Approval>(&self.keys(now), now)
+            .map_err(|problem| unverified(problem, statement, self))?;
+        Ok((verified.issued().clone(), *verified.key()))
     }
 
     /// Everybody.

@@ -8,7 +8,6 @@ use lodestar_core::name::{ActorId, SessionId};
 use lodestar_core::statement::{Approval, ApprovalDecision, Envelope, Nonce};
 use lodestar_core::time::Timestamp;
 
-use super::refusal::unverified;
 use super::{ApprovalRequest, Approver, Approvers, Refusal};
 use crate::confirmation::Confirmed;
 
@@ -162,10 +161,8 @@ impl Hearing {
         approvers: &Approvers,
         now: Timestamp,
     ) -> Result<Answering, Refusal> {
-        let verified = statement
-            .verify::<Approval>(&approvers.keys(now), now)
-            .map_err(|problem| unverified(problem, statement, approvers))?;
-        let approval = verified.subject();
+        let (issued, key) = approvers.read(statement, now)?;
+        let approval = &issued.subject;
         self.check_asked(&approval.session, now)?;
         if approval.request != self.request.id {
             return Err(Refusal::OtherRequest);
@@ -179,20 +176,19 @@ impl Hearing {
             return Err(Refusal::OtherPolicy);
         }
         let approver = approvers
-            .with_key(verified.key())
+            .with_key(&key)
             .filter(|approver| approver.actor == approval.approver)
             .ok_or(Refusal::OtherApprover)?;
         self.request.check_approver(approver)?;
-        let issued = verified.issued();
         if self.seen.contains(&issued.nonce) {
             return Err(Refusal::Repeated);
         }
         let expires_at = issued.expires_at.unwrap_or(Timestamp::MAX);
         Ok(Answering {
-            approval: approval.clone(),
             nonce: issued.nonce,
             roles: approver.roles.clone(),
             until: expires_at.min(approver.counts_until()),
+            approval: issued.subject,
         })
     }
 

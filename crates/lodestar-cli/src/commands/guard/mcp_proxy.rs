@@ -67,7 +67,14 @@ pub(crate) fn run(args: &McpProxyArgs) -> Result<Exit, Failure> {
         config,
         ceiling: args.auto_approve_up_to,
         task,
+        // There is no way to say otherwise here.
+        without: Vec::new(),
     };
+    serve(settings)
+}
+
+/// Serves an agent on the standard streams.
+pub(crate) fn serve(settings: Settings) -> Result<Exit, Failure> {
     // One thread for the protocol: messages are small and many, and changing threads costs more than they do.
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()

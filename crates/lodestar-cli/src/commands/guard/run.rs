@@ -150,7 +150,7 @@ fn follow(script: &Script, setup: Setup, app: &mut App) -> Result<Wrapped<Script
 }
 
 /// A log that was begun is continued by the installation that began it, or not at all.
-pub(super) fn keys(config: &Config) -> Result<Keys, Failure> {
+pub(crate) fn keys(config: &Config) -> Result<Keys, Failure> {
     let installation = Installation::locate()?;
     let dir = installation.dir();
     let real = std::path::absolute(dir).map_err(Failure::io(dir))?;

@@ -82,6 +82,7 @@ pub(crate) fn run(
         let options = VerifyOptions {
             session: session.clone(),
             witnessed: heads.take_for(log),
+            ..VerifyOptions::default()
         };
         let report = verify_project(log, &trust, &options, &|at| {
             progress.at(at.session.as_str(), at.done, at.total);

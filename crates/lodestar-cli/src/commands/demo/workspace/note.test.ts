@@ -1,0 +1,3 @@
+test("addNote")
+test("listNotes")
+test("pinNote")
