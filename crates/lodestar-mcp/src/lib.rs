@@ -13,6 +13,7 @@ mod child;
 mod conversation;
 mod http;
 mod identity;
+mod inline;
 pub mod lines;
 pub mod members;
 mod offer;

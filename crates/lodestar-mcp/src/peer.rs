@@ -187,6 +187,18 @@ impl Peer {
         }
     }
 
+    /// Ends one call without an answer.
+    pub(crate) fn fail(&self, id: u64, why: NoAnswer) {
+        if let Some(waiter) = self.waiting().calls.remove(&id) {
+            let _ = waiter.answer.send(Err(why));
+        }
+    }
+
+    /// Whether a call still has no answer, and somebody who wants it.
+    pub(crate) fn is_waiting(&self, id: u64) -> bool {
+        self.waiting().calls.contains_key(&id)
+    }
+
     fn waiting(&self) -> MutexGuard<'_, Waiting> {
         let waiting = self.inner.waiting.lock();
         waiting.unwrap_or_else(PoisonError::into_inner)

@@ -99,6 +99,7 @@ struct Link {
     /// Ends with the reason when nothing more comes.
     reading: JoinHandle<String>,
     process: Option<Process>,
+    remote: Option<http::Remote>,
     stderr: mpsc::Receiver<Vec<u8>>,
 }
 
@@ -212,6 +213,7 @@ impl Server {
                 Ok(Link {
                     reading: tokio::spawn(async move { reader.read(output, limit, hear).await }),
                     process: Some(process),
+                    remote: None,
                     peer,
                     heard,
                     stderr,
@@ -221,8 +223,9 @@ impl Server {
                 let remote = http::Remote::new(url.as_str(), headers_env, limit)?;
                 let reader = peer.clone();
                 Ok(Link {
-                    reading: tokio::spawn(remote.run(written, reader, hear)),
+                    reading: tokio::spawn(remote.clone().run(written, reader, hear)),
                     process: None,
+                    remote: Some(remote),
                     peer,
                     heard,
                     stderr,
@@ -478,11 +481,15 @@ impl Link {
             peer,
             reading,
             process,
+            remote,
             ..
         } = self;
         peer.end("its connection is closed");
         reading.abort();
         drop(peer);
+        if let Some(remote) = remote {
+            remote.leave().await;
+        }
         let mut process = process?;
         if stop {
             process.stop().await;
