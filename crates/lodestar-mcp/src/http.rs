@@ -21,6 +21,7 @@ use crate::peer::{NoAnswer, Peer, Said};
 use crate::wire::Message;
 use exchange::{Exchange, Unanswered};
 use outgoing::Outgoing;
+pub(crate) use outgoing::{METHOD, NAME, about, decoded};
 use sse::Events;
 
 /// The headers of the protocol.
@@ -214,9 +215,7 @@ impl Inner {
                 Ok(())
             }
             Form::Events if status == StatusCode::OK => {
-                let is_whole = self
-                    .answers(id, outgoing, response.into_body(), to)
-                    .await?;
+                let is_whole = self.answers(id, outgoing, response.into_body(), to).await?;
                 if is_whole {
                     self.exchange.keep(sender);
                 }
@@ -391,8 +390,7 @@ impl Inner {
     async fn body(&self, mut body: Incoming) -> Result<Vec<u8>, NoAnswer> {
         let mut read = Vec::new();
         while let Some(frame) = body.frame().await {
-            let frame =
-                frame.map_err(|problem| NoAnswer::Gone(self.exchange.broken(&problem)))?;
+            let frame = frame.map_err(|problem| NoAnswer::Gone(self.exchange.broken(&problem)))?;
             let Some(data) = frame.data_ref() else {
                 continue;
             };
@@ -512,9 +510,7 @@ fn session(headers: &HeaderMap) -> Option<HeaderValue> {
 }
 
 fn pause(named: Option<Duration>) -> Duration {
-    named
-        .unwrap_or(PAUSE)
-        .clamp(SHORTEST_PAUSE, LONGEST_PAUSE)
+    named.unwrap_or(PAUSE).clamp(SHORTEST_PAUSE, LONGEST_PAUSE)
 }
 
 /// Resolves when nobody waits for an answer any more.

@@ -1,7 +1,7 @@
 //! One server behind the proxy: started, greeted, listened to, and started again when it fails.
 
 use std::path::PathBuf;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, Weak};
 use std::time::Duration;
 
 use lodestar_core::name::ServerIdentity;
@@ -12,6 +12,7 @@ use tokio::task::JoinHandle;
 use tokio::time::Instant;
 
 use crate::child::{self, Process};
+use crate::conversation::Conversation;
 use crate::offer::{self, Hello, Lists};
 use crate::peer::{Peer, Said};
 use crate::streams::{Outbox, write_lines};
@@ -45,6 +46,8 @@ pub(crate) struct Server {
     message_bytes: usize,
     state: Mutex<State>,
     changed: watch::Sender<()>,
+    /// Whom to ask what the server wants to know of the agent.
+    pub(crate) conversation: OnceLock<Weak<Conversation>>,
 }
 
 /// How a server is.
@@ -119,6 +122,7 @@ impl Server {
             message_bytes,
             state: Mutex::new(State::Starting),
             changed: watch::Sender::new(()),
+            conversation: OnceLock::new(),
         }
     }
 

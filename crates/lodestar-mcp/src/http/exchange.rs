@@ -217,7 +217,9 @@ fn header(name: &str, variable: &str) -> Result<(HeaderName, HeaderValue), Strin
         )
     })?;
     let mut value = HeaderValue::from_str(&value).map_err(|_| {
-        format!("the value of `{variable_shown}` cannot stand in a header; look for line ends in it")
+        format!(
+            "the value of `{variable_shown}` cannot stand in a header; look for line ends in it"
+        )
     })?;
     value.set_sensitive(true);
     Ok((parsed, value))
