@@ -5,11 +5,13 @@
 
 mod channel;
 mod dated;
+mod http;
 mod native;
 mod parts;
 mod servers;
 
 pub use channel::HttpApprovals;
+pub use http::{Http, TokenSource};
 pub use native::Tools;
 pub use parts::{
     Approvals, Backend, BadScope, Ceiling, ConfigScope, KnownValues, Limits, Never, Persistence,
@@ -93,6 +95,9 @@ pub struct Config {
     /// How their tools are named to the agent.
     #[serde(default)]
     pub naming: Naming,
+    /// How agents are served over HTTP.
+    #[serde(default)]
+    pub http: Option<Http>,
     /// The folder that relative paths start from, and its digest: what a session is bound to.
     #[serde(skip)]
     place: Place,
@@ -259,6 +264,9 @@ impl Config {
         files.extend(self.known_values.iter().map(|known| self.path(&known.file)));
         let http = self.approvals.http.as_ref();
         files.extend(http.and_then(|http| http.ca_file.clone()));
+        if let Some(TokenSource::File(file)) = self.http.as_ref().map(|http| &http.token) {
+            files.push(self.path(file));
+        }
         files.extend(self.tools.files().into_iter().map(|file| self.path(&file)));
         files
     }

@@ -1,13 +1,17 @@
 //! One agent's conversation: what it sends is taken message by message, goes through the session where it
 //! acts or reads, and comes back under the agent's own ids.
 
+mod asks;
 mod calls;
+mod favours;
+mod inline;
 mod open;
 mod others;
+mod rounds;
 mod said;
 
 use std::collections::HashMap;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::AtomicU64;
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::Duration;
 
@@ -18,7 +22,7 @@ use lodestar_guard::{GuardError, Keys};
 use lodestar_kernel::stop::Stop;
 use serde_json::value::RawValue;
 use serde_json::{Value, json};
-use tokio::sync::{Semaphore, oneshot, watch};
+use tokio::sync::{Semaphore, watch};
 use tokio::task::JoinHandle;
 
 use crate::catalogue::Catalogue;
@@ -71,9 +75,17 @@ pub(crate) struct Conversation {
     /// The agent's requests that are out, and how each is stopped.
     running: Mutex<HashMap<IdKey, Stop>>,
     /// What the agent was asked.
-    asked: Mutex<HashMap<u64, oneshot::Sender<Answered>>>,
+    asked: Mutex<HashMap<u64, asks::Question>>,
+    /// What servers asked of the agent.
+    served: Mutex<favours::Served>,
     next: AtomicU64,
     room: Semaphore,
+    /// Whether there was a handshake, or every request speaks for itself.
+    era: OnceLock<Era>,
+    /// Requests that listen to what changes.
+    listeners: Mutex<Vec<inline::Listener>>,
+    /// Calls of agents that cannot be asked otherwise.
+    rounds: Mutex<rounds::Rounds>,
     /// What the agent can, by its own word.
     capabilities: OnceLock<Value>,
     /// What servers wrote to their standard error before there was a log.
@@ -91,6 +103,24 @@ pub(crate) struct Opened {
     pub(crate) catalogue: Catalogue,
 }
 
+/// How an agent introduces itself.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Era {
+    /// Once, with a handshake.
+    Handshake,
+    /// With every request, since 2026-07-28.
+    Inline,
+}
+
+/// How a request is known beside its id.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Called {
+    /// Another key than its id, where ids of several agents meet.
+    pub(crate) key: Option<IdKey>,
+    /// What stops it.
+    pub(crate) stop: Stop,
+}
+
 /// A request of the agent's, on its way.
 #[derive(Debug)]
 pub(crate) struct Request {
@@ -102,6 +132,7 @@ pub(crate) struct Request {
     /// Where its answer goes, and whatever belongs to it.
     pub(crate) back: Outbox,
     pub(crate) stop: Stop,
+    pub(crate) era: Era,
 }
 
 /// Most that is recorded of what servers write beside the protocol, in one session.
@@ -129,7 +160,11 @@ impl Conversation {
             ready: watch::Sender::new(false),
             running: Mutex::default(),
             asked: Mutex::default(),
+            served: Mutex::default(),
             next: AtomicU64::new(1),
+            era: OnceLock::new(),
+            listeners: Mutex::default(),
+            rounds: Mutex::default(),
             capabilities: OnceLock::new(),
             early: Mutex::default(),
             output_left: AtomicU64::new(MAX_OUTPUT),
@@ -141,6 +176,9 @@ impl Conversation {
             let watcher = Arc::clone(&conversation);
             tokio::spawn(Arc::clone(server).run(introduction.clone(), watcher))
         };
+        for server in &conversation.servers {
+            let _ = server.conversation.set(Arc::downgrade(&conversation));
+        }
         let kept = conversation.servers.iter().map(run).collect();
         *conversation
             .kept
@@ -151,15 +189,21 @@ impl Conversation {
 
     /// Takes one message of the agent's. What belongs to it goes to `back`.
     pub(crate) async fn take(self: &Arc<Self>, line: &[u8], back: &Outbox) {
+        self.take_called(line, back, Called::default()).await;
+    }
+
+    /// As [`take`](Self::take), with more said about a request.
+    pub(crate) async fn take_called(self: &Arc<Self>, line: &[u8], back: &Outbox, called: Called) {
         match Message::read(line) {
             Ok(Message::Request { id, method, params }) => {
                 let request = Request {
+                    era: self.era_of(&method, params),
                     id: id.text().into(),
-                    key: id.key(),
+                    key: called.key.unwrap_or_else(|| id.key()),
                     method: method.into(),
                     params: params.map(ToOwned::to_owned),
                     back: back.clone(),
-                    stop: Stop::new(),
+                    stop: called.stop,
                 };
                 self.request(request).await;
             }
@@ -194,6 +238,17 @@ impl Conversation {
         let _ = back.put(message).await;
     }
 
+    /// What was agreed on first holds; until then, a request may speak for itself.
+    fn era_of(&self, method: &str, params: Option<&RawValue>) -> Era {
+        match self.era.get() {
+            Some(era) => *era,
+            None if method == "server/discover" || crate::inline::names_itself(params) => {
+                Era::Inline
+            }
+            None => Era::Handshake,
+        }
+    }
+
     async fn request(self: &Arc<Self>, request: Request) {
         // Known from now on: what stops it may be the very next message.
         let twice = {
@@ -214,7 +269,10 @@ impl Conversation {
         let conversation = Arc::clone(self);
         tokio::spawn(async move {
             let running = Running(&conversation, request.key.clone());
-            conversation.serve(request).await;
+            match request.era {
+                Era::Handshake => conversation.serve(request).await,
+                Era::Inline => conversation.serve_inline(request).await,
+            }
             drop(running);
         });
     }
@@ -258,6 +316,7 @@ impl Conversation {
                 .await;
             return;
         }
+        let _ = self.era.set(Era::Handshake);
         self.introduce(&params["capabilities"], &params["clientInfo"]);
         let asked = params["protocolVersion"].as_str().unwrap_or_default();
         let revision = REVISIONS.iter().find(|revision| **revision == asked);
@@ -360,10 +419,11 @@ impl Conversation {
                     stop.stop();
                 }
             }
+            "notifications/progress" => self.agent_reported(params),
             "notifications/roots/list_changed" => {
                 for server in &self.servers {
                     if let Ok(up) = server.up() {
-                        up.peer.tell_if_room(method, params);
+                        up.peer.mention(method, params);
                     }
                 }
             }
@@ -437,39 +497,6 @@ impl Conversation {
     fn running(&self) -> MutexGuard<'_, HashMap<IdKey, Stop>> {
         self.running.lock().unwrap_or_else(PoisonError::into_inner)
     }
-
-    /// Asks the agent something. The request goes with `back`.
-    pub(crate) async fn ask_agent(
-        &self,
-        method: &str,
-        params: Option<&RawValue>,
-        back: &Outbox,
-    ) -> Option<Answered> {
-        let id = self.next.fetch_add(1, Ordering::Relaxed);
-        let (sender, answer) = oneshot::channel();
-        let waiting = Asking(self, id);
-        self.asked().insert(id, sender);
-        let mut message = Vec::new();
-        wire::request(&mut message, id, method, params);
-        back.put(message).await.ok()?;
-        let answered = answer.await.ok();
-        drop(waiting);
-        answered
-    }
-
-    fn answered(&self, id: &IdKey, answered: Answered) {
-        let IdKey::Number(id) = id else { return };
-        let waiter = u64::try_from(*id)
-            .ok()
-            .and_then(|id| self.asked().remove(&id));
-        if let Some(waiter) = waiter {
-            let _ = waiter.send(answered);
-        }
-    }
-
-    fn asked(&self) -> MutexGuard<'_, HashMap<u64, oneshot::Sender<Answered>>> {
-        self.asked.lock().unwrap_or_else(PoisonError::into_inner)
-    }
 }
 
 /// A request that runs.
@@ -481,18 +508,14 @@ impl Drop for Running<'_> {
     }
 }
 
-/// Something that the agent was asked.
-struct Asking<'a>(&'a Conversation, u64);
-
-impl Drop for Asking<'_> {
-    fn drop(&mut self) {
-        self.0.asked().remove(&self.1);
-    }
-}
-
 impl Request {
     /// Answers it.
     pub(crate) async fn answer(&self, result: &str) {
+        let complete = match self.era {
+            Era::Handshake => None,
+            Era::Inline => Some(crate::inline::complete(&self.method, result)),
+        };
+        let result = complete.as_deref().unwrap_or(result);
         let mut message = Vec::with_capacity(result.len() + 48);
         wire::answer(&mut message, &self.id, result);
         let _ = self.back.put(message).await;

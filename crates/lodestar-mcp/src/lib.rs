@@ -3,17 +3,21 @@
 //! | part | role |
 //! |---|---|
 //! | [`serve_stdio`], [`Settings`] | the proxy as a process, over its standard streams |
+//! | [`serve_http`], [`HttpFace`] | the proxy over Streamable HTTP, for clients that show a token |
 //! | [`pins`] | the definitions that servers' tools had when they were first seen, kept and signed |
 //! | [`answer`] | a result on its way: what is recorded of it, what the agent gets |
 //! | [`wire`], [`lines`], [`members`] | JSON-RPC as it comes: envelopes, lines and members are read, what is inside stays bytes |
 #![deny(missing_docs)]
 
+mod agent_tool;
 pub mod answer;
 mod catalogue;
 mod child;
 mod conversation;
+mod face;
 mod http;
 mod identity;
+mod inline;
 pub mod lines;
 pub mod members;
 mod offer;
@@ -26,4 +30,5 @@ mod tool;
 pub mod wire;
 
 pub use conversation::Settings;
-pub use proxy::{ProxyError, serve_stdio};
+pub use face::{HttpFace, PATH};
+pub use proxy::{ProxyError, serve_http, serve_stdio};

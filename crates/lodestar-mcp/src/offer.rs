@@ -5,6 +5,7 @@ use lodestar_core::digest::{Digest, sha256};
 use serde_json::value::RawValue;
 use serde_json::{Value, json};
 
+use crate::inline;
 use crate::members::Members;
 use crate::peer::{Answered, Peer};
 
@@ -65,12 +66,69 @@ impl Hello {
     }
 }
 
-/// Greets a server: what the agent said of itself, as far as the server may know it.
+/// Greets a server: what the agent said of itself, as far as the server may know it. One that knows no
+/// handshake is asked what it can.
 pub(crate) async fn greet(
     peer: &Peer,
     capabilities: &Value,
     client: &Value,
 ) -> Result<Hello, String> {
+    match shake_hands(peer, capabilities, client).await {
+        Ok(hello) => Ok(hello),
+        Err(why) => match discover(peer, capabilities, client).await {
+            Ok(hello) => Ok(hello),
+            Err(_) => Err(why),
+        },
+    }
+}
+
+/// A server without a handshake; every request says who asks.
+async fn discover(peer: &Peer, capabilities: &Value, client: &Value) -> Result<Hello, String> {
+    let meta = inline::meta(capabilities, client);
+    let params = inline::with_meta(None, &meta);
+    let result = ask_raw(peer, "server/discover", &params).await?;
+    let found: Value = serde_json::from_str(result.get()).map_err(|problem| problem.to_string())?;
+    let spoken = found["supportedVersions"].as_array();
+    if !spoken.is_some_and(|spoken| spoken.iter().any(|one| one == inline::INLINE)) {
+        return Err("it speaks no revision that is spoken here".to_owned());
+    }
+    peer.speaks_for_itself(meta);
+    let hello = Hello {
+        revision: inline::INLINE.to_owned(),
+        capabilities: found["capabilities"].clone(),
+        instructions: found["instructions"].as_str().map(str::to_owned),
+        raw: result,
+    };
+    listen(peer, &hello).await;
+    Ok(hello)
+}
+
+/// Without a handshake, who wants to hear what changes has to ask; the question stays open.
+async fn listen(peer: &Peer, hello: &Hello) {
+    let mut wanted = json!({});
+    for (capability, name) in [
+        ("tools", "toolsListChanged"),
+        ("prompts", "promptsListChanged"),
+        ("resources", "resourcesListChanged"),
+    ] {
+        if hello.may_change(capability) {
+            wanted[name] = json!(true);
+        }
+    }
+    if wanted == json!({}) {
+        return;
+    }
+    let params = json!({"notifications": wanted}).to_string();
+    let Ok(params) = RawValue::from_string(params) else {
+        return;
+    };
+    if let Ok(mut asked) = peer.ask("subscriptions/listen", Some(&params), None).await {
+        // It ends with the connection.
+        tokio::spawn(async move { asked.answer().await });
+    }
+}
+
+async fn shake_hands(peer: &Peer, capabilities: &Value, client: &Value) -> Result<Hello, String> {
     let params = json!({
         "protocolVersion": REVISIONS[0],
         "capabilities": capabilities,
@@ -174,7 +232,11 @@ pub(crate) async fn pages(peer: &Peer, method: &str, member: &str) -> Result<Vec
 async fn ask(peer: &Peer, method: &str, params: &Value) -> Result<Box<RawValue>, String> {
     let params =
         RawValue::from_string(params.to_string()).map_err(|problem| problem.to_string())?;
-    let asked = peer.ask(method, Some(&params), None).await;
+    ask_raw(peer, method, &params).await
+}
+
+async fn ask_raw(peer: &Peer, method: &str, params: &RawValue) -> Result<Box<RawValue>, String> {
+    let asked = peer.ask(method, Some(params), None).await;
     let mut asked = asked.map_err(|problem| problem.to_string())?;
     match asked
         .answer()

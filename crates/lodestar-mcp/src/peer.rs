@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 
 use lodestar_core::name::Excerpt;
 use lodestar_kernel::tool::Progress;
@@ -76,6 +76,8 @@ struct Inner {
     out: Outbox,
     next: AtomicU64,
     waiting: Mutex<Waiting>,
+    /// What every request says of itself, where there is no handshake.
+    meta: OnceLock<Box<str>>,
 }
 
 #[derive(Debug, Default)]
@@ -110,8 +112,14 @@ impl Peer {
                 out,
                 next: AtomicU64::new(1),
                 waiting: Mutex::default(),
+                meta: OnceLock::new(),
             }),
         }
+    }
+
+    /// From now on every request says this of itself.
+    pub(crate) fn speaks_for_itself(&self, meta: Box<str>) {
+        let _ = self.inner.meta.set(meta);
     }
 
     /// Asks something. With a progress sink, the request says under which token to report.
@@ -139,6 +147,12 @@ impl Peer {
             id,
             answer,
         };
+        let own = self
+            .inner
+            .meta
+            .get()
+            .map(|meta| crate::inline::with_meta(params, meta));
+        let params = own.as_deref().or(params);
         let mut message = Vec::with_capacity(params.map_or(64, |params| params.get().len() + 96));
         match progress {
             None => wire::request(&mut message, id, method, params),
@@ -162,7 +176,7 @@ impl Peer {
     }
 
     /// Tells something, if there is room: nobody waits for a server that does not read.
-    pub(crate) fn tell_if_room(&self, method: &str, params: Option<&RawValue>) {
+    pub(crate) fn mention(&self, method: &str, params: Option<&RawValue>) {
         let mut message = Vec::new();
         wire::notification(&mut message, method, params);
         self.inner.out.offer(message);
@@ -192,6 +206,18 @@ impl Peer {
         for (_, waiter) in waiting.calls.drain() {
             let _ = waiter.answer.send(Err(NoAnswer::Gone(why.to_owned())));
         }
+    }
+
+    /// Ends one call without an answer.
+    pub(crate) fn fail(&self, id: u64, why: NoAnswer) {
+        if let Some(waiter) = self.waiting().calls.remove(&id) {
+            let _ = waiter.answer.send(Err(why));
+        }
+    }
+
+    /// Whether a call still has no answer, and somebody who wants it.
+    pub(crate) fn is_waiting(&self, id: u64) -> bool {
+        self.waiting().calls.contains_key(&id)
     }
 
     fn waiting(&self) -> MutexGuard<'_, Waiting> {
@@ -358,7 +384,7 @@ impl Drop for Asked {
 }
 
 /// The parameters, with the request's number as token of its progress.
-fn with_token(params: Option<&RawValue>, id: u64) -> Box<RawValue> {
+pub(crate) fn with_token(params: Option<&RawValue>, id: u64) -> Box<RawValue> {
     let members = Members::of_some(params).unwrap_or_default();
     let meta = members.get("_meta");
     let meta = Members::of_some(meta).unwrap_or_default();

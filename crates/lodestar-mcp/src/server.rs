@@ -1,7 +1,7 @@
 //! One server behind the proxy: started, greeted, listened to, and started again when it fails.
 
 use std::path::PathBuf;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, Weak};
 use std::time::Duration;
 
 use lodestar_core::name::ServerIdentity;
@@ -12,6 +12,7 @@ use tokio::task::JoinHandle;
 use tokio::time::Instant;
 
 use crate::child::{self, Process};
+use crate::conversation::Conversation;
 use crate::offer::{self, Hello, Lists};
 use crate::peer::{Peer, Said};
 use crate::streams::{Outbox, write_lines};
@@ -45,6 +46,8 @@ pub(crate) struct Server {
     message_bytes: usize,
     state: Mutex<State>,
     changed: watch::Sender<()>,
+    /// Whom to ask what the server wants to know of the agent.
+    pub(crate) conversation: OnceLock<Weak<Conversation>>,
 }
 
 /// How a server is.
@@ -99,6 +102,7 @@ struct Link {
     /// Ends with the reason when nothing more comes.
     reading: JoinHandle<String>,
     process: Option<Process>,
+    remote: Option<http::Remote>,
     stderr: mpsc::Receiver<Vec<u8>>,
 }
 
@@ -118,6 +122,7 @@ impl Server {
             message_bytes,
             state: Mutex::new(State::Starting),
             changed: watch::Sender::new(()),
+            conversation: OnceLock::new(),
         }
     }
 
@@ -212,6 +217,7 @@ impl Server {
                 Ok(Link {
                     reading: tokio::spawn(async move { reader.read(output, limit, hear).await }),
                     process: Some(process),
+                    remote: None,
                     peer,
                     heard,
                     stderr,
@@ -221,8 +227,9 @@ impl Server {
                 let remote = http::Remote::new(url.as_str(), headers_env, limit)?;
                 let reader = peer.clone();
                 Ok(Link {
-                    reading: tokio::spawn(remote.run(written, reader, hear)),
+                    reading: tokio::spawn(remote.clone().run(written, reader, hear)),
                     process: None,
+                    remote: Some(remote),
                     peer,
                     heard,
                     stderr,
@@ -478,11 +485,15 @@ impl Link {
             peer,
             reading,
             process,
+            remote,
             ..
         } = self;
         peer.end("its connection is closed");
         reading.abort();
         drop(peer);
+        if let Some(remote) = remote {
+            remote.leave().await;
+        }
         let mut process = process?;
         if stop {
             process.stop().await;

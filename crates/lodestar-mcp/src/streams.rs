@@ -68,6 +68,10 @@ pub(crate) fn standard_output() -> io::Result<Sink> {
 #[derive(Debug, Clone)]
 pub(crate) struct Outbox(mpsc::Sender<Vec<u8>>);
 
+/// An outbox that does not keep its peer waiting: it is gone with the others.
+#[derive(Debug, Clone)]
+pub(crate) struct WeakOutbox(mpsc::WeakSender<Vec<u8>>);
+
 /// The peer is gone.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Closed;
@@ -87,6 +91,24 @@ impl Outbox {
     /// Puts a message there if there is room: for what may be lost.
     pub(crate) fn offer(&self, message: Vec<u8>) -> bool {
         self.0.try_send(message).is_ok()
+    }
+
+    /// A handle that does not keep it open.
+    pub(crate) fn downgrade(&self) -> WeakOutbox {
+        WeakOutbox(self.0.downgrade())
+    }
+}
+
+impl WeakOutbox {
+    /// Puts a message there if it is still open and has room.
+    pub(crate) fn offer(&self, message: &[u8]) -> bool {
+        let open = self.0.upgrade();
+        open.is_some_and(|open| open.try_send(message.to_vec()).is_ok())
+    }
+
+    /// Whether anybody may still put something there.
+    pub(crate) fn is_open(&self) -> bool {
+        self.0.upgrade().is_some_and(|open| !open.is_closed())
     }
 }
 

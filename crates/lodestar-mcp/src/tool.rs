@@ -1,21 +1,26 @@
 //! A server's tool, and each of MCP's other methods, as something that the kernel can call.
 
 use std::collections::BTreeMap;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Weak};
 
 use lodestar_core::contract::{ArgumentRole, Contract};
 use lodestar_core::digest::Digest;
 use lodestar_core::name::ToolName;
 use lodestar_core::scope::Scope;
+use lodestar_kernel::stop::Stop;
 use lodestar_kernel::tool::{Call, Calling, Definition, Effect, Output, Tool, ToolError};
 use serde_json::value::RawValue;
 use serde_json::{Map, Value, json};
 
 use crate::answer::{self, Contents};
-use crate::members::quoted;
+use crate::inline::INLINE;
+use crate::members::{Members, quoted};
 use crate::peer::{Answered, NoAnswer};
-use crate::server::Server;
+use crate::server::{Server, Up};
+
+/// How often a server may want to know something before it answers.
+const MAX_ROUNDS: usize = 10;
 
 /// What is asked of a server.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -147,20 +152,97 @@ impl McpTool {
         };
         let params = RawValue::from_string(params)
             .map_err(|problem| ToolError::invalid(problem.to_string()))?;
-        let asked = up.peer.ask(method, Some(&params), call.progress()).await;
-        let mut asked = asked.map_err(failed)?;
-        let answered = tokio::select! {
-            answered = asked.answer() => answered,
-            () = call.stopped() => {
-                asked.cancel("the call was told to stop").await;
-                return Err(ToolError::stopped(Effect::Unknown));
+        let result = self.asked(&up, method, &params, &call).await?;
+        match result {
+            Answered::Result(result) if up.hello.revision == INLINE => {
+                self.rounds(&up, method, &params, result, contents, &call)
+                    .await
             }
-        };
-        match answered.map_err(failed)? {
             Answered::Result(result) => answer::recorded(&result, contents)
                 .map_err(|problem| ToolError::failed(Effect::Unknown, problem)),
             Answered::Error(error) => Ok(answer::recorded_error(&error)),
         }
+    }
+
+    async fn asked(
+        &self,
+        up: &Up,
+        method: &str,
+        params: &RawValue,
+        call: &Call<'_>,
+    ) -> Result<Answered, ToolError> {
+        let asked = up.peer.ask(method, Some(params), call.progress()).await;
+        let mut asked = asked.map_err(failed)?;
+        tokio::select! {
+            answered = asked.answer() => answered.map_err(failed),
+            () = call.stopped() => {
+                asked.cancel("the call was told to stop").await;
+                Err(ToolError::stopped(Effect::Unknown))
+            }
+        }
+    }
+
+    /// A server without a handshake may want to know something of the agent before it answers.
+    async fn rounds(
+        &self,
+        up: &Up,
+        method: &str,
+        params: &RawValue,
+        mut result: Box<RawValue>,
+        contents: Contents,
+        call: &Call<'_>,
+    ) -> Result<Output, ToolError> {
+        let unknown = |why: String| ToolError::failed(Effect::Unknown, why);
+        for _ in 0..MAX_ROUNDS {
+            let Some(wanted) = Wanted::of(&result) else {
+                return answer::recorded(&result, contents).map_err(unknown);
+            };
+            let conversation = self.server.conversation.get().and_then(Weak::upgrade);
+            let conversation =
+                conversation.ok_or_else(|| unknown("the agent is not there".to_owned()))?;
+            let stop = Stop::new();
+            let answers = conversation.provide(&self.server, &up.peer, &wanted, &stop);
+            let answers = tokio::select! {
+                answers = answers => answers.map_err(unknown)?,
+                () = call.stopped() => {
+                    stop.stop();
+                    return Err(ToolError::stopped(Effect::Unknown));
+                }
+            };
+            let members = Members::of(params).unwrap_or_default();
+            let mut more = vec![("inputResponses", answers.as_str())];
+            more.extend(wanted.state.map(|state| ("requestState", state.get())));
+            let next = RawValue::from_string(members.write_with(&more))
+                .map_err(|problem| unknown(problem.to_string()))?;
+            result = match self.asked(up, method, &next, call).await? {
+                Answered::Result(result) => result,
+                Answered::Error(error) => return Ok(answer::recorded_error(&error)),
+            };
+        }
+        Err(unknown(format!(
+            "the server wanted to know something of the agent more than {MAX_ROUNDS} times"
+        )))
+    }
+}
+
+/// What a server wants to know before it answers.
+#[derive(Debug)]
+pub(crate) struct Wanted<'a> {
+    /// Each under a name of the server's.
+    pub(crate) requests: Members<'a>,
+    state: Option<&'a RawValue>,
+}
+
+impl<'a> Wanted<'a> {
+    fn of(result: &'a RawValue) -> Option<Self> {
+        let members = Members::of(result).ok()?;
+        if members.text("resultType")? != "input_required" {
+            return None;
+        }
+        Some(Self {
+            requests: Members::of_some(members.get("inputRequests")).unwrap_or_default(),
+            state: members.get("requestState"),
+        })
     }
 }
 
@@ -183,7 +265,7 @@ fn failed(problem: NoAnswer) -> ToolError {
 }
 
 /// Somebody else's tool promises nothing: the least floor there is, so that the operator's grade counts.
-fn nothing_promised(scope: &Scope) -> Contract {
+pub(crate) fn nothing_promised(scope: &Scope) -> Contract {
     use lodestar_core::contract::{BlastRadius, Permission, Reversibility, Sandbox};
     use lodestar_core::ladder::Rung;
     use lodestar_core::sensitivity::DataSensitivity;

@@ -33,7 +33,7 @@ impl Conversation {
         }
     }
 
-    async fn try_open(&self) -> Result<Opened, String> {
+    async fn try_open(self: &Arc<Self>) -> Result<Opened, String> {
         let settings = &self.settings;
         let (config, keys) = (&settings.config, &settings.keys);
         let mut up = Vec::new();
@@ -63,12 +63,8 @@ impl Conversation {
         for (server, _) in &down {
             setup = setup.absent(format!("mcp.{}.", server.name()));
         }
-        for server in &self.servers {
-            for name in ["sampling.create", "elicitation.create"] {
-                setup = setup.absent(crate::catalogue::ledger_name(server, name));
-            }
-        }
         let scope = config.scope().map_err(|problem| problem.to_string())?;
+        setup = self.with_favours(setup, &scope);
         let (setup, catalogue) = compared.offer(setup, &up, &scope, config.naming);
         let session = setup.open().await.map_err(|problem| problem.to_string())?;
         let record = || -> Result<(), lodestar_guard::GuardError> {

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use serde_json::value::RawValue;
 
 use super::{Conversation, METHOD_NOT_FOUND};
+use crate::agent_tool::Favour;
 use crate::answer;
 use crate::peer::{Peer, Said};
 use crate::server::Server;
@@ -23,6 +24,9 @@ impl Conversation {
         match said {
             Said::Noise(noise) => self.note_noise(server, &noise),
             Said::Notification { method, params } => {
+                if &*method == "notifications/cancelled" {
+                    self.server_cancelled(server, params.as_deref());
+                }
                 if PASSED_ON.contains(&&*method) {
                     self.pass_on(&method, params.as_deref()).await;
                 }
@@ -40,16 +44,22 @@ impl Conversation {
                     let (conversation, peer) = (Arc::clone(self), peer.clone());
                     tokio::spawn(async move { conversation.ask_roots(&peer, &id, params).await });
                 }
-                _ => {
-                    let why = "this is not offered to servers here";
-                    peer.decline(&id, METHOD_NOT_FOUND, why).await;
-                }
+                other => match Favour::of(other) {
+                    Some(favour) => self.asked_for(server, peer, favour, id, params).await,
+                    None => {
+                        let why = "this is not offered to servers here";
+                        peer.decline(&id, METHOD_NOT_FOUND, why).await;
+                    }
+                },
             },
         }
     }
 
     async fn ask_roots(&self, peer: &Peer, id: &str, params: Option<Box<RawValue>>) {
-        let asked = self.ask_agent("roots/list", params.as_deref(), &self.agent);
+        let asked = async {
+            let asking = self.ask_agent("roots/list", params.as_deref(), None);
+            asking.await?.answer().await
+        };
         match tokio::time::timeout(self.patience(), asked).await {
             Ok(Some(answered)) => peer.answer(id, &answered).await,
             Ok(None) | Err(_) => {
@@ -62,12 +72,15 @@ impl Conversation {
     async fn pass_on(&self, method: &str, params: Option<&RawValue>) {
         let clean = params.and_then(|params| answer::stripped(params.get()));
         let params = clean.as_ref().map(|(clean, _)| &**clean).or(params);
+        if self.tell_listeners(method, params) {
+            return;
+        }
         let mut message = Vec::new();
         wire::notification(&mut message, method, params);
         let _ = self.agent.put(message).await;
     }
 
-    fn agent_can(&self, capability: &str) -> bool {
+    pub(super) fn agent_can(&self, capability: &str) -> bool {
         let capabilities = self.capabilities.get();
         capabilities.is_some_and(|all| all.get(capability).is_some_and(|one| !one.is_null()))
     }

@@ -1,10 +1,11 @@
 //! `lodestar guard mcp-proxy`: one MCP server to the agent, many behind it, the gate in between.
 
+use std::net::SocketAddr;
 use std::path::PathBuf;
 
 use clap::Args;
 use lodestar_guard::config::{Ceiling, Config};
-use lodestar_mcp::{ProxyError, Settings, serve_stdio};
+use lodestar_mcp::{Settings, serve_http, serve_stdio};
 
 use super::run::{keys, read_task};
 use crate::commands::ceiling;
@@ -16,10 +17,13 @@ Name it in the client's configuration where a server's command stands:
   {\"mcpServers\": {\"lodestar\": {\"command\": \"lodestar\",
     \"args\": [\"guard\", \"mcp-proxy\", \"--config\", \"/path/to/lodestar.toml\"]}}}
 
-The agent is served over standard input and output; everything else goes to standard error.
+The agent is served over standard input and output; everything else goes to standard error. With
+--listen, clients are served over Streamable HTTP at /mcp instead: each shows the token that [http]
+in the configuration names, and has a session of its own.
 
 Examples:
   lodestar guard mcp-proxy --config lodestar.toml
+  lodestar guard mcp-proxy --config lodestar.toml --listen 127.0.0.1:8080
   lodestar guard mcp-proxy --config lodestar.toml --auto-approve-up-to 3 --task \"fix the parser\"";
 
 #[derive(Debug, Args)]
@@ -28,6 +32,10 @@ pub(crate) struct McpProxyArgs {
     /// The configuration
     #[arg(long, value_name = "FILE")]
     config: PathBuf,
+
+    /// Serve over HTTP at this address, such as 127.0.0.1:8080, instead of the standard streams
+    #[arg(long, value_name = "ADDRESS")]
+    listen: Option<SocketAddr>,
 
     /// Up to which rung calls run unasked, 0 to 3 [default: what the configuration says]
     #[arg(long, value_name = "RUNG", value_parser = ceiling)]
@@ -80,9 +88,12 @@ pub(crate) fn serve(settings: Settings) -> Result<Exit, Failure> {
         .enable_all()
         .build()
         .map_err(|problem| Failure::usage(format!("no threads can be started: {problem}")))?;
-    match runtime.block_on(serve_stdio(settings)) {
+    let served = match args.listen {
+        None => runtime.block_on(serve_stdio(settings)),
+        Some(address) => runtime.block_on(serve_http(settings, address)),
+    };
+    match served {
         Ok(()) => Ok(Exit::Done),
-        Err(problem @ ProxyError::Session(_)) => Err(Failure::usage(problem.to_string())),
         Err(problem) => Err(Failure::usage(problem.to_string())),
     }
 }

@@ -73,7 +73,7 @@ impl Connector {
     }
 
     /// A connector to hosts that only the operator names: their networks are open to it.
-    pub(crate) fn to_named(
+    pub fn to_named(
         config: &NetworkConfig,
         resolver: Arc<dyn Resolver>,
     ) -> Result<Self, NetworkError> {
@@ -109,7 +109,7 @@ impl Connector {
     }
 
     /// Connects; over TLS where the scheme says so. Nothing that matters has gone out by then.
-    pub(crate) async fn connect(&self, endpoint: &Endpoint) -> Result<Stream, ToolError> {
+    pub async fn connect(&self, endpoint: &Endpoint) -> Result<Stream, ToolError> {
         let work = async {
             let stream = self.dial(endpoint).await?;
             if endpoint.scheme().is_secure() {
@@ -247,7 +247,7 @@ fn roots(file: Option<&Path>) -> Result<RootCertStore, NetworkError> {
 
 /// An open connection.
 #[derive(Debug)]
-pub(crate) enum Stream {
+pub enum Stream {
     /// In the clear.
     Plain(TcpStream),
     /// Encrypted, with a server that proved its name.
@@ -256,7 +256,7 @@ pub(crate) enum Stream {
 
 impl Stream {
     /// Where it leads.
-    pub(crate) fn peer_addr(&self) -> io::Result<SocketAddr> {
+    pub fn peer_addr(&self) -> io::Result<SocketAddr> {
         match self {
             Self::Plain(stream) => stream.peer_addr(),
             Self::Tls(stream) => stream.get_ref().0.peer_addr(),

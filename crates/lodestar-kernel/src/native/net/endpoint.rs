@@ -164,7 +164,7 @@ impl Endpoint {
     }
 
     /// The value of a `Host` header: the port only where it is not the scheme's own.
-    pub(crate) fn authority(&self) -> String {
+    pub fn authority(&self) -> String {
         let default = match self.scheme {
             Scheme::Https | Scheme::Wss => 443,
             Scheme::Http | Scheme::Ws => 80,
@@ -276,7 +276,7 @@ impl Location {
     }
 
     /// Path and query, as they stand in a request.
-    pub(crate) fn target(&self) -> String {
+    pub fn target(&self) -> String {
         match self.url.query() {
             Some(query) => format!("{}?{query}", self.url.path()),
             None => self.url.path().to_owned(),

@@ -1,0 +1,3 @@
+//! The proxy against real peers.
+
+mod http;
