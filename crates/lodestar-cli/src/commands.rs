@@ -8,6 +8,7 @@ mod demo;
 mod guard;
 mod halt;
 mod import;
+mod init;
 mod log;
 mod man;
 mod policy;
@@ -29,6 +30,8 @@ use crate::failure::{Exit, Failure};
 pub(crate) enum Command {
     /// See what the event log proves, on a scratch session that is then tampered with
     Demo(demo::DemoArgs),
+    /// Write a first configuration out of a client's, and the way into the client
+    Init(init::InitArgs),
     /// Run an agent in a governed session
     Guard(guard::GuardArgs),
     /// Look at, check, sign and test the policy
@@ -62,6 +65,7 @@ pub(crate) enum Command {
 pub(crate) fn run(command: Command, app: &mut App) -> Result<Exit, Failure> {
     match command {
         Command::Demo(args) => demo::run(&args, app),
+        Command::Init(args) => init::run(&args, app),
         Command::Guard(args) => guard::run(&args, app),
         Command::Policy(args) => policy::run(&args, app),
         Command::Tools(args) => tools::run(&args, app),

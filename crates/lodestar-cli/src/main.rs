@@ -4,6 +4,7 @@ mod beliefs;
 mod cli;
 mod commands;
 mod configured;
+mod diff;
 mod failure;
 mod files;
 mod inert;

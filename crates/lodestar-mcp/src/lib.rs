@@ -3,6 +3,7 @@
 //! | part | role |
 //! |---|---|
 //! | [`serve_stdio`], [`Settings`] | the proxy as a process, over its standard streams |
+//! | [`probe`] | what a server offers, asked once and outside every session |
 //! | [`pins`] | the definitions that servers' tools had when they were first seen, kept and signed |
 //! | [`wire`], [`lines`], [`members`] | JSON-RPC as it comes: envelopes, lines and members are read, what is inside stays bytes |
 #![deny(missing_docs)]
@@ -18,6 +19,7 @@ pub mod members;
 mod offer;
 mod peer;
 pub mod pins;
+pub mod probe;
 mod proxy;
 mod server;
 mod streams;
