@@ -14,6 +14,7 @@ mod operator;
 mod operator_key;
 mod output;
 mod paint;
+mod pinned;
 mod place;
 mod progress;
 mod refusals;

@@ -18,6 +18,7 @@ pub mod lines;
 pub mod members;
 mod offer;
 mod peer;
+mod pinned;
 pub mod pins;
 pub mod probe;
 mod proxy;

@@ -183,7 +183,7 @@ fn failed(problem: NoAnswer) -> ToolError {
 }
 
 /// Somebody else's tool promises nothing: the least floor there is, so that the operator's grade counts.
-fn nothing_promised(scope: &Scope) -> Contract {
+pub(crate) fn nothing_promised(scope: &Scope) -> Contract {
     use lodestar_core::contract::{BlastRadius, Permission, Reversibility, Sandbox};
     use lodestar_core::ladder::Rung;
     use lodestar_core::sensitivity::DataSensitivity;

@@ -136,7 +136,7 @@ fn rung() -> Value {
 }
 
 fn key() -> Value {
-    json!({"type": "string", "pattern": "^ed25519:"})
+    json!({"type": "string", "pattern": "^[0-9a-f]{64}$"})
 }
 
 fn moment() -> Value {

@@ -132,12 +132,14 @@ impl Drafting<'_> {
             }
         }
         for name in texts(&entry["env_vars"], "env_vars")? {
-            let value = (self.lookup.variable)(&name);
-            if value.is_none() {
-                draft.notes.push(format!("`{name}` is not set here"));
-            }
+            let Some(value) = (self.lookup.variable)(&name) else {
+                draft.notes.push(format!(
+                    "`{name}` is not set here, so it is left out; put it into `inherit_env` once it is"
+                ));
+                continue;
+            };
             inherit_env.insert(name.clone());
-            draft.give(&name, Given::Passed, value);
+            draft.give(&name, Given::Passed, Some(value));
         }
         if let Some(file) = entry["envFile"].as_str() {
             self.env_file(file, &mut inherit_env, draft)?;
