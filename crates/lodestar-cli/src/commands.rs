@@ -5,6 +5,7 @@ mod belief;
 mod completions;
 mod confirm;
 mod demo;
+mod doctor;
 mod guard;
 mod halt;
 mod import;
@@ -32,6 +33,8 @@ pub(crate) enum Command {
     Demo(demo::DemoArgs),
     /// Write a first configuration out of a client's, and the way into the client
     Init(init::InitArgs),
+    /// See what is enforced here, and what is not
+    Doctor(doctor::DoctorArgs),
     /// Run an agent in a governed session
     Guard(guard::GuardArgs),
     /// Look at, check, sign and test the policy
@@ -66,6 +69,7 @@ pub(crate) fn run(command: Command, app: &mut App) -> Result<Exit, Failure> {
     match command {
         Command::Demo(args) => demo::run(&args, app),
         Command::Init(args) => init::run(&args, app),
+        Command::Doctor(args) => doctor::run(&args, app),
         Command::Guard(args) => guard::run(&args, app),
         Command::Policy(args) => policy::run(&args, app),
         Command::Tools(args) => tools::run(&args, app),

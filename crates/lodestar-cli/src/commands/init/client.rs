@@ -198,11 +198,19 @@ pub(crate) fn place_of_servers(text: &str, member: &str) -> Option<std::ops::Ran
     Some(start..start + found.get().len())
 }
 
-fn of_toml(text: &str) -> Result<Map<String, Value>, String> {
+/// A TOML document as JSON. Times become texts.
+pub(crate) fn json_of_toml(text: &str) -> Result<Map<String, Value>, String> {
     let document: DocumentMut = text
         .parse()
         .map_err(|problem: toml_edit::TomlError| format!("it is no TOML: {problem}"))?;
-    match document.get("mcp_servers").map(json) {
+    let members = document.iter();
+    Ok(members
+        .map(|(key, item)| (key.to_owned(), json(item)))
+        .collect())
+}
+
+fn of_toml(text: &str) -> Result<Map<String, Value>, String> {
+    match json_of_toml(text)?.remove("mcp_servers") {
         None => Err("it has no `[mcp_servers]`".to_owned()),
         Some(Value::Object(servers)) => Ok(servers),
         Some(_) => Err("its `mcp_servers` is no table".to_owned()),

@@ -88,13 +88,19 @@ pub(crate) fn run(args: &ListArgs, app: &mut App) -> Result<Exit, Failure> {
         return Ok(Exit::Done);
     }
     print(&records, app)?;
-    for (name, state) in &pinned {
-        let name = inert::line(name, 80);
-        let line = match state {
-            State::Reviewed => continue,
-            State::Unreviewed => format!("! nobody has looked at `{name}` since it was pinned"),
-            State::Drifted => format!("! `{name}` is not as pinned, and is refused"),
-        };
+    let drifted = pinned.iter().filter(|(_, state)| **state == State::Drifted);
+    for (name, _) in drifted {
+        let line = format!(
+            "! `{}` is not as pinned, and is refused",
+            inert::line(name, 80)
+        );
+        writeln!(app.out, "{}", app.out.paint.warn(line))?;
+    }
+    let unreviewed = pinned.values().filter(|state| **state == State::Unreviewed);
+    let unreviewed = unreviewed.count() as u64;
+    if unreviewed > 0 {
+        let count = words::count(unreviewed, "pinned tool");
+        let line = format!("! nobody has looked at {count}");
         writeln!(app.out, "{}", app.out.paint.warn(line))?;
     }
     if pinned.values().any(|state| *state != State::Reviewed) {
