@@ -1,13 +1,13 @@
 //! The configured path, tried: the proxy, its gate, its approvals, its own protection, its log.
 
 use std::collections::BTreeSet;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
 use lodestar_core::event::EventType;
 use lodestar_core::name::{ActorId, SessionId};
 use lodestar_core::statement::{ApprovalDecision, Nonce};
-use lodestar_guard::channel::drop::Pile;
+use lodestar_guard::channel::drop::{DropDirectory, Pile};
 use lodestar_guard::config::Config;
 use lodestar_log::verify::verify_session;
 use lodestar_log::{Ledger, LogRoot, Reader, Trust};
@@ -23,11 +23,10 @@ use crate::commands::init::client::json_of_toml;
 use crate::commands::now;
 use crate::configured::Configured;
 use crate::failure::Failure;
-use crate::inert;
 use crate::installation::{Installation, fresh_key};
 
 /// How long a session may take to look at an approval.
-const LOOKING: Duration = Duration::from_secs(5);
+const LOOKING: Duration = Duration::from_secs(2);
 /// How long a server may take before the doctor asks anything, beside its own deadline.
 const MORE: Duration = Duration::from_secs(15);
 
@@ -79,6 +78,7 @@ pub(super) fn try_it(
                 ));
             }
             log(config, session.as_deref(), findings)?;
+            withdraw(config, session.as_deref());
         }
         Err(problem) => findings.push(
             Finding::broken(
@@ -213,7 +213,7 @@ fn servers(listed: &Value, config: &Config, findings: &mut Vec<Finding>) {
                     "server",
                     format!("server `{}` offers nothing through the proxy", server.name),
                 )
-                .remedy("`lodestar log show latest` says why it did not start"),
+                .remedy("`lodestar log show latest` says why; it may need variables that only the client gives"),
             );
         }
     }
@@ -357,10 +357,18 @@ fn has_refused(dir: &lodestar_log::SessionDir) -> Result<bool, Failure> {
     Ok(false)
 }
 
+/// Nobody needs to answer for a canary.
+fn withdraw(config: &Config, session: Option<&str>) {
+    if let Some(session) = session.and_then(|id| SessionId::new(id).ok()) {
+        let approvals = DropDirectory::path_below(config.root());
+        let _ = std::fs::remove_dir_all(approvals.join(session.as_str()));
+    }
+}
+
 /// The canary is not one of the project's servers: its pins go with it.
 fn forget(config: &Config) -> Result<(), Failure> {
     let lock = LockFile::of(config.root(), &config.project_id);
-    if !exists(lock.path()) {
+    if lock.path().symlink_metadata().is_err() {
         return Ok(());
     }
     let key = Installation::locate()?.create_log_key()?;
@@ -369,12 +377,6 @@ fn forget(config: &Config) -> Result<(), Failure> {
         pins.appeared.remove(NAME);
     });
     // A lock file that was tampered with is a finding of its own.
-    if let Err(problem) = forgotten {
-        let _ = inert::whole(&problem.to_string());
-    }
+    drop(forgotten);
     Ok(())
-}
-
-fn exists(path: &Path) -> bool {
-    path.symlink_metadata().is_ok()
 }
