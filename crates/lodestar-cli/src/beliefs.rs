@@ -32,7 +32,7 @@ const STORE: &str = "LODESTAR_STORE";
 /// A file with the store's URL, for one with a password in it.
 const STORE_FILE: &str = "LODESTAR_STORE_FILE";
 
-#[derive(Debug, Args)]
+#[derive(Debug, Default, Args)]
 pub(crate) struct BeliefsArgs {
     /// Look only at this project
     #[arg(
@@ -165,6 +165,14 @@ impl Beliefs {
             false => installation.create_log_key()?,
         };
         Self::at(args, &place, &installation, key)
+    }
+
+    /// Those of the project that a configuration in this folder names.
+    pub(crate) fn of_folder(folder: &Path, project: &ProjectId) -> Result<Self, Failure> {
+        let place = Place::to_write(Some(folder), Some(project.as_str()))?;
+        let installation = Installation::locate()?;
+        let key = installation.create_log_key()?;
+        Self::at(&BeliefsArgs::default(), &place, &installation, key)
     }
 
     fn at(

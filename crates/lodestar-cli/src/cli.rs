@@ -15,6 +15,8 @@ use crate::place::Place;
 const AFTER_HELP: &str = "\
 Examples:
   lodestar demo                     see a poisoned file meet an agent, in a scratch folder
+  lodestar init                     put a client's servers behind the proxy
+  lodestar doctor                   what is enforced here, and what is not
   lodestar log list                 the sessions of this project
   lodestar log show latest          what happened, event by event
   lodestar log verify               is everything as it was written?

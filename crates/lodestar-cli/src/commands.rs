@@ -7,9 +7,11 @@ mod confirm;
 mod demo;
 mod demo_proxy;
 mod demo_server;
+mod doctor;
 mod guard;
 mod halt;
 mod import;
+mod init;
 mod log;
 mod man;
 mod policy;
@@ -37,6 +39,10 @@ pub(crate) enum Command {
     /// Serve the demonstration's scratch project with a defence taken out
     #[command(hide = true)]
     DemoProxy(demo_proxy::DemoProxyArgs),
+    /// Write a first configuration out of a client's, and the way into the client
+    Init(init::InitArgs),
+    /// See what is enforced here, and what is not
+    Doctor(doctor::DoctorArgs),
     /// Run an agent in a governed session
     Guard(guard::GuardArgs),
     /// Look at, check, sign and test the policy
@@ -72,6 +78,8 @@ pub(crate) fn run(command: Command, app: &mut App) -> Result<Exit, Failure> {
         Command::Demo(args) => demo::run(&args, app),
         Command::DemoServer(args) => demo_server::run(args),
         Command::DemoProxy(args) => demo_proxy::run(&args),
+        Command::Init(args) => init::run(&args, app),
+        Command::Doctor(args) => doctor::run(&args, app),
         Command::Guard(args) => guard::run(&args, app),
         Command::Policy(args) => policy::run(&args, app),
         Command::Tools(args) => tools::run(&args, app),

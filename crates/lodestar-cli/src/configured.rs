@@ -1,10 +1,11 @@
 //! The project's configuration, and the tools that a command is about: those it asks for, or else
 //! those in the box.
 
+use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use clap::Args;
-use lodestar_guard::config::Config;
+use lodestar_guard::config::{Config, ConfigError};
 use lodestar_guard::in_the_box;
 use lodestar_kernel::registry::Registry;
 use lodestar_policy::ToolShape;
@@ -12,7 +13,18 @@ use serde_json::{Value, json};
 
 use crate::cli::App;
 use crate::failure::Failure;
+use crate::pinned::{self, State};
+use crate::trust::known_operators;
 use crate::{inert, place};
+
+/// What a server answers beside its tools.
+const METHODS: [&str; 5] = [
+    "resources.",
+    "prompts.",
+    "completion.",
+    "sampling.",
+    "elicitation.",
+];
 
 /// The configuration's name where none is given.
 pub(crate) const FILE: &str = "lodestar.toml";
@@ -56,10 +68,42 @@ impl ConfigArgs {
     }
 }
 
+/// The tools of a configuration, those of its servers among them as they were pinned.
+fn with_pinned(config: &Config) -> Result<(Registry, BTreeMap<String, State>), Failure> {
+    if config.downstream_servers.is_empty() {
+        return Ok((config.registry()?, BTreeMap::new()));
+    }
+    let pins = pinned::of(config)?;
+    let operators = known_operators().keys();
+    let mut states = BTreeMap::new();
+    for server in &config.downstream_servers {
+        let name = server.name.as_str();
+        let Some(of_server) = pins.servers.get(name) else {
+            continue;
+        };
+        for (tool, pin) in &of_server.tools {
+            let stands = pinned::state(
+                pin,
+                &config.project_id,
+                &of_server.identity,
+                tool,
+                &operators,
+            );
+            states.insert(format!("mcp.{name}.{tool}"), stands);
+        }
+    }
+    let servers = config.downstream_servers.iter();
+    let scope = config.scope().map_err(ConfigError::from)?;
+    let tools = pins.tools(servers.map(|server| server.name.as_str()), &scope);
+    Ok((config.registry_with(tools)?, states))
+}
+
 /// The tools that a command is about.
 pub(crate) struct Tooling {
     pub(crate) registry: Registry,
     pub(crate) configured: Option<Configured>,
+    /// How the pinned tools of servers stand, by name.
+    pub(crate) pinned: BTreeMap<String, State>,
     /// Tools in the box that could not be made without a configuration, and why.
     pub(crate) left_out: Vec<(&'static str, String)>,
 }
@@ -67,16 +111,21 @@ pub(crate) struct Tooling {
 impl Tooling {
     pub(crate) fn find(args: &ConfigArgs, app: &App) -> Result<Self, Failure> {
         match args.find(app)? {
-            Some(configured) => Ok(Self {
-                registry: configured.config.registry()?,
-                configured: Some(configured),
-                left_out: Vec::new(),
-            }),
+            Some(configured) => {
+                let (registry, pinned) = with_pinned(&configured.config)?;
+                Ok(Self {
+                    registry,
+                    pinned,
+                    configured: Some(configured),
+                    left_out: Vec::new(),
+                })
+            }
             None => {
                 let made = in_the_box(&place::here()?);
                 Ok(Self {
                     registry: made.registry,
                     configured: None,
+                    pinned: BTreeMap::new(),
                     left_out: made.left_out,
                 })
             }
@@ -103,8 +152,18 @@ impl Tooling {
             let mut entries = self.registry.iter();
             entries.any(|entry| entry.record().shape.name.as_str() == name)
         };
+        // Methods of servers have grades and no pins: what is read through them is pinned nowhere.
+        let is_method = |name: &str| {
+            let mut servers = config.downstream_servers.iter();
+            servers.any(|server| {
+                let rest = name.strip_prefix(&format!("mcp.{}.", server.name));
+                rest.is_some_and(|rest| METHODS.iter().any(|method| rest.starts_with(method)))
+            })
+        };
         let graded = config.tool_defaults.keys().map(String::as_str);
-        graded.filter(|name| !is_here(name)).collect()
+        graded
+            .filter(|name| !is_here(name) && !is_method(name))
+            .collect()
     }
 
     /// Where the tools come from, in a few words.

@@ -24,6 +24,11 @@ impl Paint {
         }
     }
 
+    /// No colour, wherever it goes.
+    pub(crate) fn none() -> Self {
+        Self { on: false }
+    }
+
     pub(crate) fn is_on(self) -> bool {
         self.on
     }

@@ -8,7 +8,10 @@ mod dated;
 mod http;
 mod native;
 mod parts;
+mod pointed;
+mod schema;
 mod servers;
+mod traced;
 
 pub use channel::HttpApprovals;
 pub use http::{Http, TokenSource};
@@ -17,6 +20,7 @@ pub use parts::{
     Approvals, Backend, BadScope, Ceiling, ConfigScope, KnownValues, Limits, Never, Persistence,
     PolicyFile, SessionName,
 };
+pub use schema::json_schema;
 pub use servers::{Naming, Reached, Server, ServerName};
 
 use std::collections::BTreeMap;
@@ -168,7 +172,7 @@ impl Config {
         let root = file.parent().unwrap_or(Path::new("/")).to_owned();
         let is_json = path.extension().is_some_and(|ending| ending == "json");
         let parsed = if is_json {
-            serde_json::from_str(&text).map_err(|problem| problem.to_string())
+            serde_json::from_str(&text).map_err(|problem| pointed::json(&text, &problem))
         } else {
             toml::from_str(&text).map_err(|problem: toml::de::Error| problem.to_string())
         };

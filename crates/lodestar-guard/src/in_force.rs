@@ -2,9 +2,11 @@
 
 use std::io;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use lodestar_core::statement::Envelope;
 use lodestar_kernel::registry::Registry;
+use lodestar_kernel::tool::Tool;
 use lodestar_log::Clock;
 use lodestar_policy::Policy;
 
@@ -16,10 +18,21 @@ impl Config {
     /// The tools in the box that are asked for, under the grades they are given. Grades of tools that
     /// a program brings itself are not looked at: they are not here to be seen.
     pub fn registry(&self) -> Result<Registry, OpenError> {
+        self.registry_with(Vec::new())
+    }
+
+    /// The same with tools that others bring: those that a program has, or that servers offered when they
+    /// were last seen.
+    pub fn registry_with(&self, others: Vec<Arc<dyn Tool>>) -> Result<Registry, OpenError> {
         let mut registry = Registry::default();
-        for tool in tools::native(&self.tools, &self.scope()?)? {
+        let scope = self.scope()?;
+        for tool in tools::native(&self.tools, &scope)? {
             let grade = self.tool_defaults.get(tool.definition().name.as_str());
             registry.add_native(tool, grade)?;
+        }
+        for tool in others {
+            let grade = self.tool_defaults.get(tool.definition().name.as_str());
+            registry.add(tool, grade, &scope)?;
         }
         Ok(registry)
     }

@@ -4,6 +4,7 @@
 //! |---|---|
 //! | [`serve_stdio`], [`Settings`] | the proxy as a process, over its standard streams |
 //! | [`serve_http`], [`HttpFace`] | the proxy over Streamable HTTP, for clients that show a token |
+//! | [`probe`] | what a server offers, asked once and outside every session |
 //! | [`pins`] | the definitions that servers' tools had when they were first seen, kept and signed |
 //! | [`answer`] | a result on its way: what is recorded of it, what the agent gets |
 //! | [`wire`], [`lines`], [`members`] | JSON-RPC as it comes: envelopes, lines and members are read, what is inside stays bytes |
@@ -22,7 +23,9 @@ pub mod lines;
 pub mod members;
 mod offer;
 mod peer;
+mod pinned;
 pub mod pins;
+pub mod probe;
 mod proxy;
 mod server;
 mod streams;

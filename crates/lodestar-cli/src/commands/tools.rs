@@ -2,6 +2,7 @@
 
 mod grade;
 mod list;
+mod review;
 
 use clap::{Args, Subcommand};
 
@@ -12,6 +13,7 @@ const AFTER_HELP: &str = "\
 Examples:
   lodestar tools list
   lodestar tools list --session latest
+  lodestar tools review
   lodestar tools grade fs.write --level L3 --write";
 
 #[derive(Debug, Args)]
@@ -25,6 +27,8 @@ pub(crate) struct ToolsArgs {
 enum ToolsCommand {
     /// The tools, how far each may reach, and who graded it
     List(list::ListArgs),
+    /// Look at what servers offer, and accept it under an operator's signature
+    Review(review::ReviewArgs),
     /// Say how far a tool may reach
     Grade(grade::GradeArgs),
 }
@@ -32,6 +36,7 @@ enum ToolsCommand {
 pub(crate) fn run(args: &ToolsArgs, app: &mut App) -> Result<Exit, Failure> {
     match &args.command {
         ToolsCommand::List(args) => list::run(args, app),
+        ToolsCommand::Review(args) => review::run(args, app),
         ToolsCommand::Grade(args) => grade::run(args, app),
     }
 }

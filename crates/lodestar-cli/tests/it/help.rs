@@ -5,6 +5,8 @@ use crate::world::World;
 const COMMANDS: &[&[&str]] = &[
     &[],
     &["demo"],
+    &["init"],
+    &["doctor"],
     &["guard"],
     &["guard", "run"],
     &["policy"],
@@ -16,6 +18,7 @@ const COMMANDS: &[&[&str]] = &[
     &["policy", "test"],
     &["tools"],
     &["tools", "list"],
+    &["tools", "review"],
     &["tools", "grade"],
     &["halt"],
     &["replay"],

@@ -1,5 +1,6 @@
 //! `lodestar tools list`: the tools, how far each may reach, and who graded it.
 
+use std::collections::BTreeMap;
 use std::io::Write as _;
 
 use clap::Args;
@@ -12,6 +13,7 @@ use crate::cli::App;
 use crate::commands::log::event::unreadable;
 use crate::configured::{ConfigArgs, Tooling};
 use crate::failure::{Exit, Failure};
+use crate::pinned::State;
 use crate::place::SessionName;
 use crate::{inert, words};
 
@@ -53,19 +55,23 @@ pub(crate) struct ListArgs {
 }
 
 pub(crate) fn run(args: &ListArgs, app: &mut App) -> Result<Exit, Failure> {
-    let (records, about) = match &args.session {
+    let (records, about, pinned) = match &args.session {
         Some(session) => {
             let name = SessionName::parse(session)?;
             let dir = app
                 .place(args.project.as_deref())?
                 .readable_session(&name)?;
             let about = json!({"project": dir.project(), "session": dir.session()});
-            (of_session(&dir)?, about)
+            (of_session(&dir)?, about, BTreeMap::new())
         }
         None => {
             let tooling = Tooling::find(&args.config, app)?;
             tooling.note(app);
-            (tooling.registry.records(), tooling.json())
+            (
+                tooling.registry.records(),
+                tooling.json(),
+                tooling.pinned.clone(),
+            )
         }
     };
     let ungraded: Vec<&ToolRecord> = records
@@ -75,13 +81,31 @@ pub(crate) fn run(args: &ListArgs, app: &mut App) -> Result<Exit, Failure> {
     if app.json {
         let names: Vec<_> = ungraded.iter().map(|record| &record.shape.name).collect();
         app.out.json(&json!({
-            "tools": records.iter().map(row).collect::<Vec<_>>(),
+            "tools": records.iter().map(|record| row(record, &pinned)).collect::<Vec<_>>(),
             "ungraded": names,
             "from": about,
         }))?;
         return Ok(Exit::Done);
     }
     print(&records, app)?;
+    let drifted = pinned.iter().filter(|(_, state)| **state == State::Drifted);
+    for (name, _) in drifted {
+        let line = format!(
+            "! `{}` is not as pinned, and is refused",
+            inert::line(name, 80)
+        );
+        writeln!(app.out, "{}", app.out.paint.warn(line))?;
+    }
+    let unreviewed = pinned.values().filter(|state| **state == State::Unreviewed);
+    let unreviewed = unreviewed.count() as u64;
+    if unreviewed > 0 {
+        let count = words::count(unreviewed, "pinned tool");
+        let line = format!("! nobody has looked at {count}");
+        writeln!(app.out, "{}", app.out.paint.warn(line))?;
+    }
+    if pinned.values().any(|state| *state != State::Reviewed) {
+        app.note("`lodestar tools review` shows what waits for a person");
+    }
     for record in ungraded {
         let name = inert::line(record.shape.name.as_str(), 80);
         let line = format!("! nobody graded `{name}`: every call of it waits for a human");
@@ -114,9 +138,11 @@ fn of_session(dir: &SessionDir) -> Result<Vec<ToolRecord>, Failure> {
     }
 }
 
-fn row(record: &ToolRecord) -> Value {
+fn row(record: &ToolRecord, pinned: &BTreeMap<String, State>) -> Value {
     let contract = &record.contract;
+    let state = pinned.get(record.shape.name.as_str());
     json!({
+        "pin": state.map(|state| state.word()),
         "name": record.shape.name,
         "server": record.shape.server,
         "level": contract.required_level,
