@@ -97,7 +97,6 @@ async fn discover(peer: &Peer, capabilities: &Value, client: &Value) -> Result<H
         revision: inline::INLINE.to_owned(),
         capabilities: found["capabilities"].clone(),
         instructions: found["instructions"].as_str().map(str::to_owned),
-        raw: result,
     };
     listen(peer, &hello).await;
     Ok(hello)

@@ -71,7 +71,7 @@ pub async fn serve_stdio(settings: Settings) -> Result<(), ProxyError> {
         }
     };
     let closed = conversation
-        .close(*ended.as_ref().unwrap_or(&"it could not go on"))
+        .close(ended.as_ref().unwrap_or(&"it could not go on"))
         .await;
     drop((agent, conversation));
     // What was answered goes out, if somebody still reads.

@@ -273,29 +273,31 @@ impl Server {
         loop {
             let timer = match &phase {
                 Phase::Greeting => deadline,
-                Phase::Settling { quiet, .. } => *quiet,
-                Phase::Up(_) => Instant::now() + STABLE,
+                Phase::Settling(settling) => settling.quiet,
+                Phase::Up { .. } => Instant::now() + STABLE,
             };
             tokio::select! {
                 biased;
                 done = Work::done(&mut work), if work.is_some() => {
-                    work = None;
-                    if let Err(why) = self.worked(done, &mut phase, watcher, &peer) {
-                        return why;
+                    match self.worked(done, &mut phase, watcher, &peer) {
+                        Ok(again) => work = again,
+                        Err(why) => return why,
                     }
                 }
                 Some(piece) = link.stderr.recv() => watcher.wrote(self, &piece),
                 Some(said) = link.heard.recv() => {
                     if is_list_change(&said) {
                         match &mut phase {
-                            Phase::Settling { stale, quiet, .. } => {
-                                *stale = true;
-                                *quiet = Instant::now() + QUIET;
+                            Phase::Settling(settling) => {
+                                settling.stale = true;
+                                settling.quiet = Instant::now() + QUIET;
                             }
-                            Phase::Up(up) if work.is_none() => {
+                            Phase::Up { up, .. } if work.is_none() => {
                                 work = Some(Work::listing(&peer, &up.hello));
                             }
-                            Phase::Greeting | Phase::Up(_) => {}
+                            // The list that is on its way may be from before this change.
+                            Phase::Up { again, .. } => *again = true,
+                            Phase::Greeting => {}
                         }
                     }
                     watcher.said(self, &peer, said).await;
@@ -319,49 +321,39 @@ impl Server {
         phase: &mut Phase,
         watcher: &Arc<W>,
         peer: &Peer,
-    ) -> Result<(), String> {
+    ) -> Result<Option<Work>, String> {
         match (done, std::mem::replace(phase, Phase::Greeting)) {
             (Done::Greeted(greeted), _) => {
                 let (hello, lists) = greeted?;
-                if hello.may_change("tools") {
-                    *phase = Phase::Settling {
+                *phase = match hello.may_change("tools") {
+                    true => Phase::Settling(Box::new(Settling {
                         hello,
                         lists,
                         stale: false,
                         quiet: Instant::now() + QUIET,
                         since: Instant::now(),
-                    };
-                } else {
-                    *phase = Phase::Up(self.rise(peer, hello, lists, watcher));
-                }
-            }
-            (
-                Done::Listed(listed),
-                Phase::Settling {
-                    hello,
-                    since,
-                    stale,
-                    ..
-                },
-            ) => {
-                *phase = Phase::Settling {
-                    hello,
-                    lists: listed?,
-                    stale,
-                    quiet: Instant::now() + QUIET,
-                    since,
+                    })),
+                    false => self.rise(peer, hello, lists, watcher),
                 };
+                Ok(None)
             }
-            (Done::Listed(listed), Phase::Up(up)) => {
+            (Done::Listed(listed), Phase::Settling(mut settling)) => {
+                settling.lists = listed?;
+                settling.quiet = Instant::now() + QUIET;
+                *phase = Phase::Settling(settling);
+                Ok(None)
+            }
+            (Done::Listed(listed), Phase::Up { up, again }) => {
                 // A list that cannot be had says nothing against the one that was pinned.
                 if let Ok(lists) = listed {
                     watcher.relisted(self, &lists);
                 }
-                *phase = Phase::Up(up);
+                let work = again.then(|| Work::listing(peer, &up.hello));
+                *phase = Phase::Up { up, again: false };
+                Ok(work)
             }
-            (Done::Listed(_), Phase::Greeting) => {}
+            (Done::Listed(_), Phase::Greeting) => Ok(None),
         }
-        Ok(())
     }
 
     /// The time of a phase is over.
@@ -376,28 +368,21 @@ impl Server {
                 "it did not say what it offers within {} ms",
                 self.start_deadline.as_millis()
             )),
-            Phase::Settling {
-                hello,
-                lists,
-                stale: true,
-                since,
-                ..
-            } if since.elapsed() < SETTLING => {
-                let work = Work::listing(peer, &hello);
-                *phase = Phase::Settling {
-                    hello,
-                    lists,
-                    stale: false,
-                    quiet: Instant::now() + QUIET,
-                    since,
-                };
+            Phase::Settling(mut settling)
+                if settling.stale && settling.since.elapsed() < SETTLING =>
+            {
+                let work = Work::listing(peer, &settling.hello);
+                settling.stale = false;
+                settling.quiet = Instant::now() + QUIET;
+                *phase = Phase::Settling(settling);
                 Ok(Some(work))
             }
-            Phase::Settling { hello, lists, .. } => {
-                *phase = Phase::Up(self.rise(peer, hello, lists, watcher));
+            Phase::Settling(settling) => {
+                let Settling { hello, lists, .. } = *settling;
+                *phase = self.rise(peer, hello, lists, watcher);
                 Ok(None)
             }
-            up @ Phase::Up(_) => {
+            up @ Phase::Up { .. } => {
                 *phase = up;
                 Ok(None)
             }
@@ -410,7 +395,7 @@ impl Server {
         hello: Hello,
         lists: Lists,
         watcher: &Arc<W>,
-    ) -> Arc<Up> {
+    ) -> Phase {
         let up = Arc::new(Up {
             peer: peer.clone(),
             hello,
@@ -418,22 +403,28 @@ impl Server {
         });
         watcher.up(self, &up);
         self.set(State::Up(Arc::clone(&up)));
-        up
+        Phase::Up { up, again: false }
     }
 }
 
 /// How far a server is.
 enum Phase {
     Greeting,
-    /// Its list may still grow, and is asked for again until it is quiet.
-    Settling {
-        hello: Hello,
-        lists: Lists,
-        stale: bool,
-        quiet: Instant,
-        since: Instant,
+    Settling(Box<Settling>),
+    Up {
+        up: Arc<Up>,
+        /// Its list changed while it was being asked for.
+        again: bool,
     },
-    Up(Arc<Up>),
+}
+
+/// A list that may still grow, and is asked for again until it is quiet.
+struct Settling {
+    hello: Hello,
+    lists: Lists,
+    stale: bool,
+    quiet: Instant,
+    since: Instant,
 }
 
 /// Requests that run beside the listening: their answers come over the same stream.

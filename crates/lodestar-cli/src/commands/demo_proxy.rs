@@ -32,11 +32,12 @@ pub(crate) fn run(args: &DemoProxyArgs) -> Result<Exit, Failure> {
             "defences are taken out in a scratch project that `lodestar demo` makes, and in no other",
         ));
     }
-    serve(Settings {
+    let settings = Settings {
         keys: keys(&config)?,
         config,
         ceiling: None,
         task: None,
         without: args.without.clone(),
-    })
+    };
+    serve(settings, None)
 }

@@ -78,17 +78,17 @@ pub(crate) fn run(args: &McpProxyArgs) -> Result<Exit, Failure> {
         // There is no way to say otherwise here.
         without: Vec::new(),
     };
-    serve(settings)
+    serve(settings, args.listen)
 }
 
-/// Serves an agent on the standard streams.
-pub(crate) fn serve(settings: Settings) -> Result<Exit, Failure> {
+/// Serves an agent on the standard streams, or clients at an address.
+pub(crate) fn serve(settings: Settings, listen: Option<SocketAddr>) -> Result<Exit, Failure> {
     // One thread for the protocol: messages are small and many, and changing threads costs more than they do.
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()
         .build()
         .map_err(|problem| Failure::usage(format!("no threads can be started: {problem}")))?;
-    let served = match args.listen {
+    let served = match listen {
         None => runtime.block_on(serve_stdio(settings)),
         Some(address) => runtime.block_on(serve_http(settings, address)),
     };

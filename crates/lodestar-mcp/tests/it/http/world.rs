@@ -116,6 +116,7 @@ pub(crate) fn settings(folder: &Path, url: &str, grades: &[&str], more: &str) ->
         keys: Keys::new(SecretKey::from_seed([7; 32])),
         ceiling: None,
         task: None,
+        without: Vec::new(),
     }
 }
 
