@@ -383,10 +383,9 @@ mod tests {
     fn what_speaks_in_lodestars_name_is_taken_out_however_it_is_spelt() {
         let text = r#"{"content":[{"_lodestar":1,"a":{"\u005flodestar":{"x":1}}}],"_meta":{"_lodestar":{}}}"#;
         let (clean, found) = stripped(text).unwrap();
-        assert_eq!(
-            (clean.get(), found),
-            (r#"{"_meta":{},"content":[{"a":{}}]}"#, 3)
-        );
+        let clean: Value = serde_json::from_str(clean.get()).unwrap();
+        let wanted = json!({"content": [{"a": {}}], "_meta": {}});
+        assert_eq!((clean, found), (wanted, 3));
         assert!(stripped(r#"{"text":"a _lodestar in words"}"#).is_none());
     }
 

@@ -8,6 +8,7 @@ const COMMANDS: &[&[&str]] = &[
     &["init"],
     &["doctor"],
     &["guard"],
+    &["guard", "mcp-proxy"],
     &["guard", "run"],
     &["policy"],
     &["policy", "show"],
