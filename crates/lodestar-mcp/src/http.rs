@@ -443,10 +443,13 @@ impl Inner {
 
     /// The headers of a message that goes out.
     fn headers(&self, outgoing: &Outgoing) -> Vec<(HeaderName, HeaderValue)> {
-        let mut headers = self.agreed();
+        // What speaks for itself belongs to no session, whatever was tried before.
+        let mut headers = match outgoing.speaks_for_itself() {
+            true => outgoing.headers(),
+            false => self.agreed(),
+        };
         headers.push((ACCEPT, HeaderValue::from_static(BOTH)));
         headers.push((CONTENT_TYPE, HeaderValue::from_static("application/json")));
-        headers.extend(outgoing.headers());
         headers
     }
 

@@ -15,6 +15,10 @@ pub(crate) const REVISIONS: [&str; 4] = ["2025-11-25", "2025-06-18", "2025-03-26
 /// Most entries of one list: more is no list that anybody looks at.
 const MAX_ENTRIES: usize = 4096;
 
+/// How long a server that refused the handshake may take to say that it knows none: others may be silent on
+/// what they do not know.
+const DISCOVERY: std::time::Duration = std::time::Duration::from_secs(5);
+
 /// Most pages of one list.
 const MAX_PAGES: usize = 256;
 
@@ -75,10 +79,13 @@ pub(crate) async fn greet(
 ) -> Result<Hello, String> {
     match shake_hands(peer, capabilities, client).await {
         Ok(hello) => Ok(hello),
-        Err(why) => match discover(peer, capabilities, client).await {
-            Ok(hello) => Ok(hello),
-            Err(_) => Err(why),
-        },
+        Err(why) => {
+            let found = discover(peer, capabilities, client);
+            match tokio::time::timeout(DISCOVERY, found).await {
+                Ok(Ok(hello)) => Ok(hello),
+                Ok(Err(_)) | Err(_) => Err(why),
+            }
+        }
     }
 }
 

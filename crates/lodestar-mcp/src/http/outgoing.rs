@@ -50,6 +50,11 @@ impl Outgoing {
         self.method.as_deref() == Some(method)
     }
 
+    /// Whether it names its own revision.
+    pub(super) fn speaks_for_itself(&self) -> bool {
+        self.revision.is_some()
+    }
+
     /// The headers of a message that names its own revision.
     pub(super) fn headers(&self) -> Vec<(HeaderName, HeaderValue)> {
         let Some(revision) = &self.revision else {

@@ -14,7 +14,7 @@ use rmcp::transport::StreamableHttpClientTransport;
 use rmcp::transport::streamable_http_client::StreamableHttpClientTransportConfig;
 use serde_json::{Value, json};
 
-use super::world::{Far, Raw, TOKEN, World, call, far, greet};
+use super::world::{Far, Raw, TOKEN, World, call, far, greet, listen};
 
 /// An agent of other people's making.
 #[derive(Clone, Default)]
@@ -173,4 +173,20 @@ async fn what_a_server_asks_of_the_agent_is_an_action_of_the_server() {
         .filter(|line| line.to_string().contains("mcp.far.sampling.create"));
     assert!(of_the_server.count() > 1);
     assert!(log.iter().any(|line| line.to_string().contains("\"four\"")));
+}
+
+#[tokio::test]
+async fn what_belongs_to_no_request_is_heard_again_by_whoever_comes_back() {
+    let world = World::before(&far(Far::default()).await, &["mcp.far.log"], "").await;
+    let session = greet(world.address).await;
+    for id in 2..5 {
+        let raw = Raw::post(&call(id, "far__log", json!({})));
+        let raw = raw.token().with("Mcp-Session-Id", &session);
+        assert_eq!(raw.send(world.address).await.status, 200);
+    }
+    let all = listen(world.address, &session, Some("0"), 3).await;
+    let said: Vec<_> = all.iter().map(|(_, one)| one["params"]["data"].clone()).collect();
+    assert_eq!(said, [json!(1), json!(2), json!(3)]);
+    let again = listen(world.address, &session, Some(&all[1].0), 1).await;
+    assert_eq!(again[0], all[2]);
 }

@@ -137,7 +137,8 @@ impl ServerHandler for Far {
     }
 
     fn get_info(&self) -> ServerConfig {
-        ServerConfig::new(ServerCapabilities::builder().enable_tools().build())
+        let capabilities = ServerCapabilities::builder().enable_tools().enable_logging();
+        ServerConfig::new(capabilities.build())
     }
 
     async fn list_tools(
@@ -146,7 +147,7 @@ impl ServerHandler for Far {
         _: RequestContext<RoleServer>,
     ) -> Result<ListToolsResult, ErrorData> {
         let schema = json!({"type": "object"}).as_object().cloned().unwrap();
-        let tools = ["echo", "steps", "sample", "need", "sleep"];
+        let tools = ["echo", "steps", "sample", "need", "log", "sleep"];
         let tools = tools.map(|name| Tool::new(name, "does what it says", schema.clone()));
         Ok(ListToolsResult::with_all_items(tools.to_vec()))
     }
@@ -182,6 +183,12 @@ impl ServerHandler for Far {
                     }
                 }
                 "three".to_owned()
+            }
+            "log" => {
+                let said = json!(self.calls.load(Ordering::SeqCst));
+                let said = LoggingMessageNotificationParam::new(LoggingLevel::Info, said);
+                context.peer.notify_logging_message(said).await.unwrap();
+                "said".to_owned()
             }
             "sample" => {
                 let asked = SamplingMessage::user_text("2+2?");
@@ -324,6 +331,37 @@ fn unchunked(head: &str, body: &str) -> String {
         rest = after[size..].trim_start_matches("\r\n");
     }
     whole
+}
+
+/// Listens to what belongs to no request: so many messages, with their ids.
+pub(crate) async fn listen(
+    to: SocketAddr,
+    session: &str,
+    last: Option<&str>,
+    count: usize,
+) -> Vec<(String, Value)> {
+    let mut raw = Raw::new("GET").token().with("Mcp-Session-Id", session);
+    if let Some(last) = last {
+        raw = raw.with("Last-Event-ID", last);
+    }
+    let mut stream = TcpStream::connect(to).await.unwrap();
+    stream.write_all(raw.text(to).as_bytes()).await.unwrap();
+    let mut bytes = Vec::new();
+    let reading = async {
+        loop {
+            let text = String::from_utf8_lossy(&bytes).into_owned();
+            let ids = text.lines().filter_map(|line| line.strip_prefix("id: "));
+            let data = text.lines().filter_map(|line| line.strip_prefix("data: "));
+            let data = data.filter_map(|data| serde_json::from_str(data).ok());
+            let heard: Vec<_> = ids.map(str::to_owned).zip(data).collect();
+            if heard.len() >= count {
+                return heard;
+            }
+            assert!(stream.read_buf(&mut bytes).await.unwrap() > 0, "{text}");
+        }
+    };
+    let within = Duration::from_secs(20);
+    tokio::time::timeout(within, reading).await.expect("in time")
 }
 
 pub(crate) fn greeting() -> Value {
