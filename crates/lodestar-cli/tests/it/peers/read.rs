@@ -83,7 +83,13 @@ fn called(lab: &Lab, world: &World, calls: &[(&str, Value)]) -> Vec<Value> {
         .iter()
         .map(|(name, arguments)| json!({"do": "tools/call", "name": name, "arguments": arguments}))
         .collect();
-    let ops = world.write("ops.json", &json!(ops).to_string());
+    let answers = ran(lab, world, &json!(ops));
+    answers.iter().map(|one| one["result"].clone()).collect()
+}
+
+/// Runs operations through the proxy; gives what came of each.
+fn ran(lab: &Lab, world: &World, ops: &Value) -> Vec<Value> {
+    let ops = world.write("ops.json", &ops.to_string());
     let mut command = lab.client(Sdk::TypeScript);
     let config = world.path("config");
     command
@@ -93,9 +99,9 @@ fn called(lab: &Lab, world: &World, calls: &[(&str, Value)]) -> Vec<Value> {
         .arg(format!("LODESTAR_CONFIG_DIR={}", config.display()))
         .arg("--")
         .args(proxy(world));
-    let documents = documents(&done(command.output().expect("started")));
-    let answers = documents.iter().filter(|one| one["op"].is_object());
-    answers.map(|one| one["result"].clone()).collect()
+    let mut documents = documents(&done(command.output().expect("started")));
+    documents.retain(|one| one["op"].is_object());
+    documents
 }
 
 /// The payloads of the session's events of one type.
@@ -214,4 +220,36 @@ fn a_path_out_of_another_servers_result_is_named_and_held() {
         let policies = judged[held]["policies"].to_string();
         assert!(policies.contains("paths-out-of-documents"), "{policies}");
     }
+}
+
+#[test]
+fn what_a_server_adds_while_the_session_runs_is_found_among_several_and_held() {
+    let Some(lab) = Lab::found() else { return };
+    let world = World::new();
+    let notes = world.path("notes.jsonl");
+    let config = format!(
+        "project_id = \"web\"\nactor_id = \"agent\"\nauto_approve_ceiling = 3\n{}{}",
+        lab.memory(&notes).configured(),
+        lab.everything().configured()
+    );
+    world.write("work/lodestar.toml", &config);
+    let zip = "gzip-file-as-resource";
+    grade(&world, "L1", &[&format!("mcp.everything.{zip}")]);
+    let call = json!({
+        "do": "tools/call",
+        "name": format!("everything__{zip}"),
+        "arguments": {"name": "a.gz", "data": "data:text/plain,hello", "outputType": "resourceLink"},
+    });
+    let read = json!({"do": "resources/read", "uri": "demo://resource/session/a.gz"});
+    let held = ran(&lab, &world, &json!([call, read]));
+    assert_eq!(
+        held[1]["error"]["data"]["_lodestar"]["kind"], "approval_required",
+        "{held:?}"
+    );
+
+    grade(&world, "L1", &["mcp.everything.resources.templates.read"]);
+    let read = ran(&lab, &world, &json!([call, read]));
+    let contents = &read[1]["result"]["contents"][0];
+    assert_eq!(contents["mimeType"], "application/gzip", "{read:?}");
+    proved(&world);
 }
