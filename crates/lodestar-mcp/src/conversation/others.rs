@@ -1,6 +1,7 @@
 //! MCP's other methods: lists are gathered, what has content goes through the session.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use lodestar_guard::{CallOptions, Outcome, Reply};
 use lodestar_kernel::tool::Progress;
@@ -13,7 +14,11 @@ use crate::answer::{self, ForAgent, Told};
 use crate::catalogue::ledger_name;
 use crate::members::Members;
 use crate::offer;
+use crate::peer::Answered;
 use crate::server::{Server, Up};
+
+/// How long a server may take for what is asked of all: the others' answers wait for it.
+const TOGETHER: Duration = Duration::from_secs(10);
 
 impl Conversation {
     pub(super) async fn list_tools(&self, request: &Request) {
@@ -36,8 +41,9 @@ impl Conversation {
         };
         let mut entries = Vec::new();
         for (server, up) in self.up_with(capability) {
-            let listed = offer::pages(&up.peer, &request.method, member).await;
-            let Ok(listed) = listed else { continue };
+            let Some(listed) = listed(&up, &request.method, member).await else {
+                continue;
+            };
             entries.extend(listed.into_iter().map(|mut entry| {
                 if member == "prompts"
                     && let Some(name) = entry["name"].as_str()
@@ -83,12 +89,8 @@ impl Conversation {
         let uri = members.text("uri").unwrap_or_default();
         if let Some((server, _)) = self.holder(&uri).await
             && let Ok(up) = server.up()
-            && let Ok(mut asked) = up
-                .peer
-                .ask(&request.method, request.params.as_deref(), None)
-                .await
         {
-            let _ = asked.answer().await;
+            let _ = answered(&up, request).await;
         }
         request.answer("{}").await;
     }
@@ -150,12 +152,7 @@ impl Conversation {
     pub(super) async fn set_level(&self, request: &Request) {
         let mut failed = None;
         for (_, up) in self.up_with("logging") {
-            let asked = up
-                .peer
-                .ask(&request.method, request.params.as_deref(), None)
-                .await;
-            let Ok(mut asked) = asked else { continue };
-            if let Ok(crate::peer::Answered::Error(error)) = asked.answer().await {
+            if let Some(Answered::Error(error)) = answered(&up, request).await {
                 failed = Some(error);
             }
         }
@@ -176,14 +173,14 @@ impl Conversation {
     }
 
     /// The server that has a resource, and whether it lists it: the first that lists it, or else the first
-    /// with a template that fits, or else the only one there is.
+    /// with a template that fits, or else the only one there is, or else the first that lists it by now.
     async fn holder(&self, uri: &str) -> Option<(Arc<Server>, bool)> {
         let _ = self.ready().await;
         let with: Vec<_> = self.up_with("resources").collect();
-        let listed = with
+        let first = with
             .iter()
             .find(|(_, up)| up.lists.resources.iter().any(|one| one == uri));
-        if let Some((server, _)) = listed {
+        if let Some((server, _)) = first {
             return Some((Arc::clone(server), true));
         }
         let fits = |template: &String| {
@@ -194,8 +191,17 @@ impl Conversation {
             .iter()
             .find(|(_, up)| up.lists.templates.iter().any(fits));
         let only = || (with.len() == 1).then(|| &with[0]);
-        let found = fitting.or_else(only)?;
-        Some((Arc::clone(&found.0), false))
+        if let Some((server, _)) = fitting.or_else(only) {
+            return Some((Arc::clone(server), false));
+        }
+        // What came while the session ran is graded like what nobody lists.
+        for (server, up) in &with {
+            let now = listed(up, "resources/list", "resources").await;
+            if now.iter().flatten().any(|one| one["uri"] == uri) {
+                return Some((Arc::clone(server), false));
+            }
+        }
+        None
     }
 
     /// Lets the session decide, and gives the agent what came of it.
@@ -254,6 +260,22 @@ impl Conversation {
             }
         }
     }
+}
+
+/// All entries of a server's list; none where it does not give them in time.
+async fn listed(up: &Up, method: &str, member: &str) -> Option<Vec<Value>> {
+    let pages = offer::pages(&up.peer, method, member);
+    tokio::time::timeout(TOGETHER, pages).await.ok()?.ok()
+}
+
+/// What a server says to a request that is not the session's business; none where it does not in time.
+async fn answered(up: &Up, request: &Request) -> Option<Answered> {
+    let params = request.params.as_deref();
+    let answered = async {
+        let mut asked = up.peer.ask(&request.method, params, None).await.ok()?;
+        asked.answer().await.ok()
+    };
+    tokio::time::timeout(TOGETHER, answered).await.ok()?
 }
 
 /// The parameters of a method, without what is the protocol's own.

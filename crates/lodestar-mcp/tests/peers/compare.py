@@ -1,11 +1,12 @@
 """Compares two runs of a scripted client and prints every difference as one JSON document per line.
 
-    python3 compare.py [--rules normalise.json] [--called NAME=TEXT]... ONE OTHER
+    python3 compare.py [--rules normalise.json] [--intended intended.json] [--called NAME=TEXT]... ONE OTHER
 
 ONE and OTHER are what `client.mjs` or `client.py` printed. What differs from run to run of one and
 the same server is listed with reasons in `normalise.json` and evened out first; exit code 1 means
 that something else differs. `--called` does the same for a text that only the caller knows, such as
-the path of a scratch folder. Python 3 with its standard library only.
+the path of a scratch folder. With `--intended`, differences that a proxy makes on purpose are only
+counted: the last line says how many there are of each. Python 3 with its standard library only.
 """
 
 import argparse
@@ -62,6 +63,36 @@ def differences(one, other, path=""):
         yield {"path": path, "one": one, "other": other}
 
 
+def intent(row, rules):
+    """What a difference is meant to be; None if nobody meant it."""
+    for rule in rules:
+        if not re.search(rule["path"], row["path"]) or not re.search(rule.get("op", ""), row["op"]):
+            continue
+        if "without" in rule:
+            is_meant = without(row, "one", rule) == without(row, "other", rule)
+        elif rule.get("prefixed"):
+            is_meant = re.sub(r"^[\w-]+?__", "", row["other"]) == row["one"]
+        else:
+            is_meant = all(side_fits(row, side, rule) for side in ("one", "other"))
+        if is_meant:
+            return rule["what"]
+    return None
+
+
+def side_fits(row, side, rule):
+    if side not in rule:
+        return True
+    if rule[side] is None or side not in row:
+        return rule[side] is None and side not in row
+    text = json.dumps(row[side], ensure_ascii=False, sort_keys=True)
+    return re.search(rule[side], text) is not None
+
+
+def without(row, side, rule):
+    """What was seen on one side, but for some notifications."""
+    return [seen for seen in row.get(side, []) if seen.get("notification") not in rule["without"]]
+
+
 def title(op):
     """A short name for an operation, as in `tools/call echo`."""
     if isinstance(op, str):
@@ -79,25 +110,36 @@ def run(name):
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--rules", default=os.path.join(HERE, "normalise.json"))
+    parser.add_argument("--intended")
     parser.add_argument("--called", action="append", default=[])
     parser.add_argument("one")
     parser.add_argument("other")
     options = parser.parse_args()
     with open(options.rules, encoding="utf-8") as file:
         rules = json.load(file)["rules"]
+    intended = []
+    if options.intended:
+        with open(options.intended, encoding="utf-8") as file:
+            intended = json.load(file)["rules"]
     for pair in options.called:
         name, text = pair.split("=", 1)
         rules.insert(0, {"kind": "replace", "name": name, "pattern": re.escape(text)})
     one, other = run(options.one), run(options.other)
-    found = 0
+    found, meant = 0, {}
     if len(one) != len(other):
         found += 1
         print(json.dumps({"op": None, "path": "", "one": len(one), "other": len(other)}))
     for at, (left, right) in enumerate(zip(one, other)):
         for difference in differences(even(left, rules), even(right, rules)):
-            found += 1
             row = {"at": at, "op": title(left["op"]), **difference}
-            print(json.dumps(row, ensure_ascii=False))
+            what = intent(row, intended)
+            if what is None:
+                found += 1
+                print(json.dumps(row, ensure_ascii=False))
+            else:
+                meant[what] = meant.get(what, 0) + 1
+    if options.intended:
+        print(json.dumps({"intended": meant}))
     sys.exit(1 if found else 0)
 
 
