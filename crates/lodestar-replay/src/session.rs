@@ -65,6 +65,9 @@ pub struct Otherwise {
 pub struct SessionReplay {
     /// The session.
     pub session: SessionId,
+    /// The defences that it was opened without, in a harness.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub defences_off: Vec<String>,
     /// How many events it has.
     pub events: u64,
     /// How many verdicts were derived.
@@ -135,6 +138,7 @@ pub fn derive(
     let first = first.ok_or_else(|| DeriveError::NoOpening(session.clone()))?;
     let mut replay = SessionReplay {
         session: session.clone(),
+        defences_off: Vec::new(),
         events: 1,
         verdicts: 0,
         answers: 0,
@@ -196,6 +200,7 @@ fn open(
     };
     let opening: Opening =
         serde_json::from_value(payload).map_err(|problem| unloadable(problem.to_string()))?;
+    replay.defences_off.clone_from(&opening.defences_off);
     let policy = Policy::recorded(&opening.policy.text, opening.policy.signature.clone());
     let policy = policy.map_err(|problem| unloadable(problem.to_string()))?;
     if policy.digest() != opening.policy.digest {

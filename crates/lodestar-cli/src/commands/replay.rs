@@ -120,6 +120,15 @@ fn print_problems(problems: &[&Problem], app: &mut App) -> Result<(), Failure> {
 
 fn print_replay(replay: &SessionReplay, agrees: bool, app: &mut App) -> Result<(), Failure> {
     let paint = app.out.paint;
+    if !replay.defences_off.is_empty() {
+        let names: Vec<String> = replay
+            .defences_off
+            .iter()
+            .map(|one| inert::line(one, 40))
+            .collect();
+        let line = format!("! opened with defences taken out: {}", names.join(", "));
+        writeln!(app.out, "{}", paint.warn(line))?;
+    }
     for difference in &replay.differences {
         let line = inert::whole(&difference.to_string());
         writeln!(app.out, "{}  {line}", paint.bad("✗ differs"))?;

@@ -32,7 +32,7 @@ use super::begin::{
 use super::hold::Office;
 use super::memory::Memory;
 use super::{Counted, Holds, Index, Inner, Open, Session};
-use crate::config::{BadScope, Ceiling, Config};
+use crate::config::{Backend, BadScope, Ceiling, Config};
 use crate::error::GuardError;
 use crate::keys::Keys;
 use crate::recorder::SessionRecorder;
@@ -291,7 +291,7 @@ impl Setup {
             false => protected,
         };
         let Self {
-            config,
+            mut config,
             keys,
             purpose,
             execution,
@@ -300,6 +300,10 @@ impl Setup {
             without,
             ..
         } = self;
+        if !without.is_empty() {
+            // What such a session believes is for nobody else.
+            config.persistence.backend = Backend::Memory;
+        }
         let scope = config.scope()?;
         let log = project_log(&config)?;
         let agent = Agent {

@@ -94,14 +94,12 @@ impl Case<'_> {
         Check {
             name: "marker",
             passed: anywhere > 0 && supported == 0,
-            claim: format!(
-                "{} of {} that carry {MARKER} or the token are supported",
-                match supported {
-                    0 => "none".to_owned(),
-                    n => n.to_string(),
-                },
-                words::count(anywhere, "belief"),
-            ),
+            claim: match supported {
+                0 => format!(
+                    "no supported belief carries {MARKER} or the token; {anywhere} unverified does"
+                ),
+                n => format!("{n} supported carry {MARKER} or the token"),
+            },
         }
     }
 

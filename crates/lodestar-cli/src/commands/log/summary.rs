@@ -10,7 +10,8 @@ use serde_json::{Map, Value};
 use crate::{inert, words};
 
 /// What a reader looks for first.
-const FIRST: [&str; 12] = [
+const FIRST: [&str; 13] = [
+    "defences_off",
     "tool",
     "verdict",
     "title",
