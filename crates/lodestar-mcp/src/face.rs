@@ -226,7 +226,7 @@ impl Shared {
                 status(StatusCode::ACCEPTED)
             }
             Ok(_) => match self.known(owner, headers) {
-                Err(response) => response,
+                Err(response) => *response,
                 Ok(attended) => {
                     attended.take(&message).await;
                     status(StatusCode::ACCEPTED)
@@ -245,7 +245,7 @@ impl Shared {
         if !is_greeting || headers.contains_key(SESSION) {
             return match self.known(owner, headers) {
                 Ok(attended) => attended.answer(message, body::takes_events(headers)).await,
-                Err(response) => response,
+                Err(response) => *response,
             };
         }
         let id = match attended::random_id() {
@@ -270,7 +270,7 @@ impl Shared {
         }
         let attended = match self.known(owner, headers) {
             Ok(attended) => attended,
-            Err(response) => return response,
+            Err(response) => return *response,
         };
         let last = headers.get(LAST_EVENT);
         let last = last.and_then(|last| last.to_str().ok()?.parse().ok());
@@ -279,7 +279,7 @@ impl Shared {
 
     async fn delete(&self, owner: Digest, headers: &HeaderMap) -> Response {
         match self.known(owner, headers) {
-            Err(response) => response,
+            Err(response) => *response,
             Ok(attended) => {
                 self.forget(&attended);
                 attended.end("the agent left").await;
@@ -289,14 +289,14 @@ impl Shared {
     }
 
     /// The session that a request names, if it is its owner's.
-    fn known(&self, owner: Digest, headers: &HeaderMap) -> Result<Arc<Attended>, Response> {
+    fn known(&self, owner: Digest, headers: &HeaderMap) -> Result<Arc<Attended>, Box<Response>> {
         let Some(id) = headers.get(SESSION) else {
             let why = "begin with `initialize`, and name the session in `Mcp-Session-Id`";
-            return Err(plain(StatusCode::BAD_REQUEST, why.to_owned()));
+            return Err(Box::new(plain(StatusCode::BAD_REQUEST, why.to_owned())));
         };
         let unknown = || {
             let why = "there is no such session; begin again with `initialize`";
-            plain(StatusCode::NOT_FOUND, why.to_owned())
+            Box::new(plain(StatusCode::NOT_FOUND, why.to_owned()))
         };
         let id = id.to_str().map_err(|_| unknown())?;
         let found = self.attended().get(&Key::Session(id.to_owned())).cloned();

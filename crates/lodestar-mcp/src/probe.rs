@@ -136,14 +136,17 @@ impl Offered {
     }
 }
 
+/// What came of a server that was started.
+type Found = Result<Arc<Up>, String>;
+
 /// Hears what becomes of the server.
 struct Listener {
-    tell: Mutex<Option<oneshot::Sender<Result<Arc<Up>, String>>>>,
+    tell: Mutex<Option<oneshot::Sender<Found>>>,
     written: Mutex<Vec<u8>>,
 }
 
 impl Listener {
-    fn tell(&self, what: Result<Arc<Up>, String>) {
+    fn tell(&self, what: Found) {
         let tell = self
             .tell
             .lock()
