@@ -423,7 +423,7 @@ impl Conversation {
             "notifications/roots/list_changed" => {
                 for server in &self.servers {
                     if let Ok(up) = server.up() {
-                        up.peer.mention(method, params);
+                        up.peer.tell_if_room(method, params);
                     }
                 }
             }

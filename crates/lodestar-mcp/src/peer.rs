@@ -176,7 +176,7 @@ impl Peer {
     }
 
     /// Tells something, if there is room: nobody waits for a server that does not read.
-    pub(crate) fn mention(&self, method: &str, params: Option<&RawValue>) {
+    pub(crate) fn tell_if_room(&self, method: &str, params: Option<&RawValue>) {
         let mut message = Vec::new();
         wire::notification(&mut message, method, params);
         self.inner.out.offer(message);
