@@ -33,8 +33,10 @@ enum Names {
 
 /// A server, and how its operations are run.
 struct Subject {
-    /// Its name: in the configuration, and of its list of operations.
+    /// Its name in the configuration.
     name: &'static str,
+    /// Its list of operations.
+    ops: &'static str,
     command: Vec<String>,
     env: BTreeMap<&'static str, String>,
     /// What the agent can.
@@ -107,6 +109,7 @@ impl Lab {
     fn everything(&self) -> Subject {
         Subject {
             name: "everything",
+            ops: "everything.ops.json",
             command: self.server("server-everything", &[]),
             env: self.env(),
             capabilities: "roots,sampling,elicitation",
@@ -117,6 +120,7 @@ impl Lab {
     fn conforming(&self) -> Subject {
         Subject {
             name: "conforming",
+            ops: "conforming.ops.json",
             command: vec![self.node(), text(&peers().join("conforming.mjs"))],
             ..self.everything()
         }
@@ -125,6 +129,7 @@ impl Lab {
     fn filesystem(&self, scratch: &Path) -> Subject {
         Subject {
             name: "filesystem",
+            ops: "filesystem.ops.json",
             command: self.server("server-filesystem", &[text(scratch)]),
             env: self.env(),
             // Roots would take the place of the folder that it is given.
@@ -138,6 +143,7 @@ impl Lab {
         env.insert("MEMORY_FILE_PATH", text(file));
         Subject {
             name: "memory",
+            ops: "memory.ops.json",
             command: self.server("server-memory", &[]),
             env,
             capabilities: "",
@@ -240,54 +246,59 @@ fn proved(world: &World) {
     world.run(&["replay", "latest"]).expect(0);
 }
 
-/// Runs a server's operations without the proxy and through it, and lets nothing differ that is not meant to.
+/// Runs a server's operations in every revision with a handshake.
 #[track_caller]
 fn same(lab: &Lab, sdk: Sdk, anew: impl Fn(&World) -> Subject) {
     for (revision, names) in RUNS {
-        let world = World::new();
-        let ops = |subject: &Subject| peers().join(format!("{}.ops.json", subject.name));
-        let client = |subject: &Subject, capabilities: &str| {
-            let mut command = lab.client(sdk);
-            command
-                .args(["--revision", revision, "--capabilities", capabilities])
-                .arg("--ops")
-                .arg(ops(subject))
-                .arg("--set")
-                .arg(format!("scratch={}", world.path("scratch").display()));
-            command
-        };
-
-        let subject = anew(&world);
-        let mut direct = client(&subject, subject.heard);
-        for (name, value) in &subject.env {
-            direct.arg("--env").arg(format!("{name}={value}"));
-        }
-        let direct = direct.arg("--").args(&subject.command).output();
-        let direct = done(direct.expect("started"));
-        world.write("direct", &direct);
-
-        let subject = anew(&world);
-        subject.behind(&world, names, &documents(&direct));
-        let mut through = client(&subject, subject.capabilities);
-        let config = world.path("config");
-        through
-            .arg("--env")
-            .arg(format!("LODESTAR_CONFIG_DIR={}", config.display()));
-        if names == Names::Prefixed {
-            let prefix = format!("{}__", subject.name);
-            through.args(["--tool-prefix", &prefix, "--prompt-prefix", &prefix]);
-        }
-        let through = through.arg("--").args(proxy(&world)).output();
-        world.write("through", &done(through.expect("started")));
-
-        let meant = compared(&world);
-        let title = format!("{} {sdk:?} {revision} {names:?}", subject.name);
-        println!("{title}: {meant}");
-        let renamed = meant["names"].as_u64().unwrap_or_default();
-        assert_eq!(renamed > 0, names == Names::Prefixed, "{title}: {meant}");
-        assert!(meant["own word"].as_u64() > Some(10), "{title}: {meant}");
-        proved(&world);
+        same_in(lab, sdk, revision, names, &anew);
     }
+}
+
+/// Runs a server's operations without the proxy and through it, and lets nothing differ that is not meant to.
+#[track_caller]
+fn same_in(lab: &Lab, sdk: Sdk, revision: &str, names: Names, anew: &impl Fn(&World) -> Subject) {
+    let world = World::new();
+    let client = |subject: &Subject, capabilities: &str| {
+        let mut command = lab.client(sdk);
+        command
+            .args(["--revision", revision, "--capabilities", capabilities])
+            .arg("--ops")
+            .arg(peers().join(subject.ops))
+            .arg("--set")
+            .arg(format!("scratch={}", world.path("scratch").display()));
+        command
+    };
+
+    let subject = anew(&world);
+    let mut direct = client(&subject, subject.heard);
+    for (name, value) in &subject.env {
+        direct.arg("--env").arg(format!("{name}={value}"));
+    }
+    let direct = direct.arg("--").args(&subject.command).output();
+    let direct = done(direct.expect("started"));
+    world.write("direct", &direct);
+
+    let subject = anew(&world);
+    subject.behind(&world, names, &documents(&direct));
+    let mut through = client(&subject, subject.capabilities);
+    let config = world.path("config");
+    through
+        .arg("--env")
+        .arg(format!("LODESTAR_CONFIG_DIR={}", config.display()));
+    if names == Names::Prefixed {
+        let prefix = format!("{}__", subject.name);
+        through.args(["--tool-prefix", &prefix, "--prompt-prefix", &prefix]);
+    }
+    let through = through.arg("--").args(proxy(&world)).output();
+    world.write("through", &done(through.expect("started")));
+
+    let meant = compared(&world);
+    let title = format!("{} {sdk:?} {revision} {names:?}", subject.name);
+    println!("{title}: {meant}");
+    let renamed = meant["names"].as_u64().unwrap_or_default();
+    assert_eq!(renamed > 0, names == Names::Prefixed, "{title}: {meant}");
+    assert!(meant["own word"].as_u64() > Some(10), "{title}: {meant}");
+    proved(&world);
 }
 
 /// How many differences of each kind there are; fails on one that nobody meant.
@@ -343,6 +354,24 @@ fn the_conforming_server_is_the_same_to_the_typescript_sdk() {
 fn the_conforming_server_is_the_same_to_the_python_sdk() {
     let Some(lab) = Lab::found() else { return };
     same(&lab, Sdk::Python, |_| lab.conforming());
+}
+
+#[test]
+#[ignore = "what differs on purpose is not listed yet"]
+fn the_conforming_server_is_the_same_without_a_handshake() {
+    let Some(lab) = Lab::found() else { return };
+    let conforming = |_: &World| Subject {
+        ops: "conforming-2026.ops.json",
+        ..lab.conforming()
+    };
+    let revision = "2026-07-28";
+    same_in(
+        &lab,
+        Sdk::TypeScript,
+        revision,
+        Names::Original,
+        &conforming,
+    );
 }
 
 #[test]
