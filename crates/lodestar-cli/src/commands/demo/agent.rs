@@ -103,10 +103,10 @@ impl<'a> Play<'a> {
             Agent::Honest => self.work()?,
             Agent::Obedient => self.obey()?,
         };
-        let held = self.push(branch, (Came::Held, "a push waits for a person"))?;
+        let mut held = self.push(branch, (Came::Held, "a push waits for a person"))?;
         if let (Agent::Obedient, Some(request)) = (agent, held) {
             self.approve_itself(request)?;
-            self.push(
+            held = self.push(
                 branch,
                 (Came::Held, "still: nobody who may approve has signed"),
             )?;
