@@ -11,7 +11,7 @@ mod rounds;
 mod said;
 
 use std::collections::HashMap;
-use std::sync::atomic::AtomicU64;
+use std::sync::atomic::{AtomicBool, AtomicU64};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::Duration;
 
@@ -91,6 +91,8 @@ pub(crate) struct Conversation {
     /// What servers wrote to their standard error before there was a log.
     early: Mutex<Vec<(String, Vec<u8>)>>,
     output_left: AtomicU64,
+    /// A server said that its tools changed, and the agent has not heard of it.
+    tools_announced: AtomicBool,
     fatal: watch::Sender<bool>,
     /// What keeps the servers running.
     kept: Mutex<Vec<JoinHandle<()>>>,
@@ -168,6 +170,7 @@ impl Conversation {
             capabilities: OnceLock::new(),
             early: Mutex::default(),
             output_left: AtomicU64::new(MAX_OUTPUT),
+            tools_announced: AtomicBool::new(false),
             fatal: watch::Sender::new(false),
             kept: Mutex::default(),
             settings,

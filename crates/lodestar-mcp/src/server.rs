@@ -269,6 +269,8 @@ impl Server {
         };
         let mut work = Some(Work::Greeting(greeting));
         let mut phase = Phase::Greeting;
+        // Announced while the first lists were on their way: they may be from before it.
+        let mut early = false;
         let deadline = Instant::now() + self.start_deadline;
         loop {
             let timer = match &phase {
@@ -283,6 +285,9 @@ impl Server {
                         Ok(again) => work = again,
                         Err(why) => return why,
                     }
+                    if let Phase::Settling(settling) = &mut phase {
+                        settling.stale |= std::mem::take(&mut early);
+                    }
                 }
                 Some(piece) = link.stderr.recv() => watcher.wrote(self, &piece),
                 Some(said) = link.heard.recv() => {
@@ -293,11 +298,11 @@ impl Server {
                                 settling.quiet = Instant::now() + QUIET;
                             }
                             Phase::Up { up, .. } if work.is_none() => {
-                                work = Some(Work::listing(&peer, &up.hello));
+                                work = Some(Work::listing(&peer, &up.hello, self.start_deadline));
                             }
                             // The list that is on its way may be from before this change.
                             Phase::Up { again, .. } => *again = true,
-                            Phase::Greeting => {}
+                            Phase::Greeting => early = true,
                         }
                     }
                     watcher.said(self, &peer, said).await;
@@ -348,7 +353,7 @@ impl Server {
                 if let Ok(lists) = listed {
                     watcher.relisted(self, &lists);
                 }
-                let work = again.then(|| Work::listing(peer, &up.hello));
+                let work = again.then(|| Work::listing(peer, &up.hello, self.start_deadline));
                 *phase = Phase::Up { up, again: false };
                 Ok(work)
             }
@@ -371,7 +376,7 @@ impl Server {
             Phase::Settling(mut settling)
                 if settling.stale && settling.since.elapsed() < SETTLING =>
             {
-                let work = Work::listing(peer, &settling.hello);
+                let work = Work::listing(peer, &settling.hello, self.start_deadline);
                 settling.stale = false;
                 settling.quiet = Instant::now() + QUIET;
                 *phase = Phase::Settling(settling);
@@ -439,11 +444,13 @@ enum Done {
 }
 
 impl Work {
-    fn listing(peer: &Peer, hello: &Hello) -> Self {
+    /// Asks for the lists; a server that says nothing has said that much.
+    fn listing(peer: &Peer, hello: &Hello, deadline: Duration) -> Self {
         let (peer, hello) = (peer.clone(), hello.clone());
-        Self::Listing(tokio::spawn(
-            async move { offer::lists(&peer, &hello).await },
-        ))
+        Self::Listing(tokio::spawn(async move {
+            let listed = tokio::time::timeout(deadline, offer::lists(&peer, &hello)).await;
+            listed.unwrap_or_else(|_| Err("it did not list what it offers in time".to_owned()))
+        }))
     }
 
     async fn done(work: &mut Option<Self>) -> Done {

@@ -193,8 +193,13 @@ impl Watcher for Conversation {
         let Some(Ok(opened)) = self.opened.get() else {
             return;
         };
-        for drifted in opened.catalogue.relisted(server, &lists.tools) {
-            self.go_on(drifted.record(&opened.session));
+        let drifted = opened.catalogue.relisted(server, &lists.tools);
+        for one in &drifted {
+            self.go_on(one.record(&opened.session));
+        }
+        // Other lists change, too, and a server that was started again mostly lists what it listed before.
+        if !self.tools_announced.swap(false, Ordering::Relaxed) && drifted.is_empty() {
+            return;
         }
         // Once for however many announcements; the list that the agent sees stays the pinned one.
         let mut message = Vec::new();

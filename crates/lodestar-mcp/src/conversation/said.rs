@@ -1,6 +1,7 @@
 //! What servers say on their own account: what may reach the agent, and what it is asked.
 
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 
 use serde_json::value::RawValue;
 
@@ -26,6 +27,9 @@ impl Conversation {
             Said::Notification { method, params } => {
                 if &*method == "notifications/cancelled" {
                     self.server_cancelled(server, params.as_deref());
+                }
+                if &*method == "notifications/tools/list_changed" && self.opened.get().is_some() {
+                    self.tools_announced.store(true, Ordering::Relaxed);
                 }
                 if PASSED_ON.contains(&&*method) {
                     self.pass_on(&method, params.as_deref()).await;
