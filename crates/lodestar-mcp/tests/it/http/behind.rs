@@ -11,10 +11,13 @@ use tokio::net::TcpListener;
 
 use super::world::{Came, Raw, World, call, greet};
 
+/// Status, content type and body for a message and how many came before it.
+type Answering = dyn Fn(&Value, usize) -> (u16, &'static str, String) + Send + Sync;
+
 /// A server that answers as it is told.
 #[derive(Clone)]
 struct Told {
-    answer: Arc<dyn Fn(&Value, usize) -> (u16, &'static str, String) + Send + Sync>,
+    answer: Arc<Answering>,
     seen: Arc<Mutex<Vec<(String, HeaderMap)>>>,
     calls: Arc<AtomicUsize>,
     sessions: Arc<AtomicUsize>,
