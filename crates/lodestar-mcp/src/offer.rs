@@ -27,8 +27,6 @@ const MAX_PAGES: usize = 256;
 pub(crate) struct Hello {
     /// The revision that is spoken with it.
     pub(crate) revision: String,
-    /// Everything it said.
-    pub(crate) raw: Box<RawValue>,
     /// What it can.
     pub(crate) capabilities: Value,
     /// What it tells agents to do.
@@ -106,7 +104,6 @@ async fn discover(peer: &Peer, capabilities: &Value, client: &Value) -> Result<H
         revision: inline::INLINE.to_owned(),
         capabilities: found["capabilities"].clone(),
         instructions: found["instructions"].as_str().map(str::to_owned),
-        raw: result,
     };
     listen(peer, &hello).await;
     Ok(hello)
@@ -164,7 +161,6 @@ async fn shake_hands(peer: &Peer, capabilities: &Value, client: &Value) -> Resul
         revision,
         capabilities,
         instructions,
-        raw: result,
     })
 }
 

@@ -175,8 +175,8 @@ impl Peer {
         let _ = self.inner.out.put(message).await;
     }
 
-    /// Tells something if there is room: for what may be lost.
-    pub(crate) fn mention(&self, method: &str, params: Option<&RawValue>) {
+    /// Tells something, if there is room: nobody waits for a server that does not read.
+    pub(crate) fn tell_if_room(&self, method: &str, params: Option<&RawValue>) {
         let mut message = Vec::new();
         wire::notification(&mut message, method, params);
         self.inner.out.offer(message);

@@ -258,7 +258,8 @@ impl Progress for ToServer {
         let members = Members::of(raw).unwrap_or_default();
         let params = members.write_with(&[("progressToken", &self.token)]);
         if let Ok(params) = RawValue::from_string(params) {
-            self.peer.mention("notifications/progress", Some(&params));
+            self.peer
+                .tell_if_room("notifications/progress", Some(&params));
         }
     }
 }

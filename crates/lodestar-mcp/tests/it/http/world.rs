@@ -86,7 +86,7 @@ fn gather(folder: &Path, lines: &mut Vec<Value>) {
         let path = entry.unwrap().path();
         if path.is_dir() {
             gather(&path, lines);
-        } else if path.extension().is_some_and(|ending| ending == "jsonl") {
+        } else if path.extension().is_some_and(|ending| ending == "ndjson") {
             let text = std::fs::read_to_string(&path).unwrap();
             lines.extend(
                 text.lines()
@@ -136,7 +136,9 @@ impl ServerHandler for Far {
     }
 
     fn get_info(&self) -> ServerConfig {
-        let capabilities = ServerCapabilities::builder().enable_tools().enable_logging();
+        let capabilities = ServerCapabilities::builder()
+            .enable_tools()
+            .enable_logging();
         ServerConfig::new(capabilities.build())
     }
 
@@ -360,7 +362,9 @@ pub(crate) async fn listen(
         }
     };
     let within = Duration::from_secs(20);
-    tokio::time::timeout(within, reading).await.expect("in time")
+    tokio::time::timeout(within, reading)
+        .await
+        .expect("in time")
 }
 
 pub(crate) fn greeting() -> Value {
