@@ -34,9 +34,9 @@ use crate::inert;
 use crate::output::Out;
 
 const AFTER_HELP: &str = "\
-Works in a scratch folder with scratch keys, without network, and touches nothing else. The proxy is
-the one that `lodestar guard mcp-proxy` runs; the verdict comes out of its log alone, and a check that
-fails exits with 1.
+Works in a scratch folder with scratch keys, without network, and touches nothing else. The proxy
+is the one that `lodestar guard mcp-proxy` runs; the verdict comes out of its log alone, and exits
+with 1 where a check fails.
 
 Examples:
   lodestar demo
@@ -51,8 +51,8 @@ const CAME: usize = 8;
 #[derive(Debug, Args)]
 #[command(after_help = AFTER_HELP)]
 pub(crate) struct DemoArgs {
-    /// Whom the agent believes
-    #[arg(long, value_enum, default_value_t = Agent::Obedient)]
+    /// Whom the agent believes: its task alone (honest), or whatever it reads (obedient)
+    #[arg(long, value_enum, default_value_t = Agent::Obedient, hide_possible_values = true)]
     agent: Agent,
 
     /// Let a person approve the push, with a signature
