@@ -108,7 +108,11 @@ pub(crate) fn run(args: &DoctorArgs, app: &mut App) -> Result<Exit, Failure> {
             )
             .remedy("`lodestar init` writes them from a client's configuration"),
         ),
-        false => path::try_it(&configured, app, &mut findings)?,
+        false => {
+            if let Err(problem) = path::try_it(&configured, app, &mut findings) {
+                findings.push(Finding::broken("proxy", problem.with_help()));
+            }
+        }
     }
     standing::look(config, &mut findings)?;
     clients::look(config, &configured.file, &mut findings);

@@ -104,14 +104,24 @@ pub(crate) fn run(args: &InitArgs, app: &mut App) -> Result<Exit, Failure> {
                 .help("--force writes a new one and keeps this one beside it"),
         );
     }
+    let installation = Installation::locate()?;
+    let keys = installation.dir();
+    let keys = keys.canonicalize().unwrap_or_else(|_| keys.to_owned());
+    if keys.starts_with(&root) {
+        return Err(Failure::usage(format!(
+            "the keys would lie in the project (`{}`), where an agent's tools work",
+            inert::path(&keys)
+        ))
+        .help("run it in the project's own folder, or name that with --root"));
+    }
     let project = project(args.project.as_deref(), &root)?;
     let drafts = drafts(&file, &root)?;
-    enter_environment(&drafts)?;
+    let values = drafts.iter().flat_map(|draft| draft.values.clone());
+    enter_environment(&values.collect())?;
     let tried = try_all(drafts, &root, Duration::from_secs(args.deadline), app)?;
     let text = configuration::text(&project, file.client, &file.path, &tried);
     Config::parse(&text, &root)?;
 
-    let installation = Installation::locate()?;
     let key = installation.create_log_key()?;
     settle(&root, &config, &text)?;
     pin(&root, &project, &key, &tried)?;
@@ -192,6 +202,13 @@ fn nearest(home: Option<&Path>, app: &App) -> Result<PathBuf, Failure> {
             }
         }
     }
+    let is_wrapped = |path: &&PathBuf| {
+        let file = ClientFile::read(path, home);
+        file.is_ok_and(|file| file.servers.values().any(ClientFile::is_proxy))
+    };
+    if let Some(path) = in_project.iter().chain(&of_user).find(is_wrapped) {
+        return Ok(path.clone());
+    }
     let looked: Vec<String> = in_project
         .iter()
         .chain(&of_user)
@@ -235,12 +252,9 @@ fn drafts(file: &ClientFile, root: &Path) -> Result<Vec<Draft>, Failure> {
 }
 
 /// Goes on in the environment that the client would give to the proxy. A process cannot safely change its own.
-fn enter_environment(drafts: &[Draft]) -> Result<(), Failure> {
-    let values: BTreeMap<&String, &String> =
-        drafts.iter().flat_map(|draft| &draft.values).collect();
-    let is_there = |(name, value): (&&String, &&String)| {
-        std::env::var(name.as_str()).is_ok_and(|set| set == **value)
-    };
+pub(crate) fn enter_environment(values: &BTreeMap<String, String>) -> Result<(), Failure> {
+    let is_there =
+        |(name, value): (&String, &String)| std::env::var(name).is_ok_and(|set| set == *value);
     if values.iter().all(is_there) || std::env::var_os(READY).is_some() {
         return Ok(());
     }

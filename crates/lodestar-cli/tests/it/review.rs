@@ -11,6 +11,12 @@ fn offers(world: &World, change: impl FnOnce(&mut serde_json::Value)) {
     world.write("work/tools.json", &offered.to_string());
 }
 
+fn pin(list: &serde_json::Value, name: &str) -> serde_json::Value {
+    let tools = list["tools"].as_array().expect("a list");
+    let found = tools.iter().find(|tool| tool["name"] == name);
+    found.expect("listed")["pin"].clone()
+}
+
 #[test]
 fn what_changed_is_refused_until_a_person_accepted_it() {
     let world = wrapped();
@@ -34,8 +40,7 @@ fn what_changed_is_refused_until_a_person_accepted_it() {
     );
     agent.leave();
     let list = run(&world, &["tools", "list", "--json"]).expect(0).json();
-    assert_eq!(list["tools"][2]["name"], "mcp.files.read_file");
-    assert_eq!(list["tools"][2]["pin"], "drifted");
+    assert_eq!(pin(&list, "mcp.files.read_file"), "drifted");
 
     let shown = run(&world, &["tools", "review"]).expect(0);
     assert_inert(&shown.out);
@@ -69,7 +74,7 @@ fn what_changed_is_refused_until_a_person_accepted_it() {
     );
     agent.leave();
     let list = run(&world, &["tools", "list", "--json"]).expect(0).json();
-    assert_eq!(list["tools"][2]["pin"], "reviewed");
+    assert_eq!(pin(&list, "mcp.files.read_file"), "reviewed");
     world.run(&["log", "verify"]).expect(0);
     let session = done["session"].as_str().expect("a name");
     let events = world

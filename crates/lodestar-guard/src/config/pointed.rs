@@ -18,3 +18,30 @@ pub(super) fn json(text: &str, problem: &serde_json::Error) -> String {
         "JSON parse error at line {line}, column {column}\n{margin} |\n{number} | {shown}\n{margin} | {under}^\n{message}\n"
     )
 }
+
+#[cfg(test)]
+mod tests {
+    use crate::config::Config;
+
+    #[test]
+    fn an_error_in_json_names_file_line_and_column_and_shows_the_line() {
+        let dir = tempfile::tempdir().unwrap();
+        let file = dir.path().join("lodestar.json");
+        let text = "{\n  \"project_id\": \"p\",\n  \"actor_id\": \"a\",\n  \"auto_approve_ceiling\": 4\n}\n";
+        std::fs::write(&file, text).unwrap();
+        let said = Config::read(&file).unwrap_err().to_string();
+        assert!(
+            said.contains("lodestar.json: JSON parse error at line 4"),
+            "{said}"
+        );
+        assert!(said.contains("4 |   \"auto_approve_ceiling\": 4"), "{said}");
+        assert!(said.contains("a ceiling is 0 to 3, not 4"), "{said}");
+        std::fs::write(&file, "{").unwrap();
+        assert!(
+            Config::read(&file)
+                .unwrap_err()
+                .to_string()
+                .contains("line 1")
+        );
+    }
+}

@@ -1,5 +1,6 @@
 //! The doctor as an agent: the real proxy as a process, spoken to over its streams.
 
+use std::collections::BTreeMap;
 use std::io::{BufRead as _, BufReader, Read as _, Write as _};
 use std::path::Path;
 use std::process::{Child, ChildStdin, Command, Stdio};
@@ -27,11 +28,16 @@ pub(super) struct Agent {
 
 impl Agent {
     /// Starts the proxy and introduces itself.
-    pub(super) fn start(config: &Path, patience: Duration) -> Result<Self, String> {
+    pub(super) fn start(
+        config: &Path,
+        given: &BTreeMap<String, String>,
+        patience: Duration,
+    ) -> Result<Self, String> {
         let program = std::env::current_exe().map_err(|problem| problem.to_string())?;
         let mut proxy = Command::new(program)
             .args(["guard", "mcp-proxy", "--config"])
             .arg(config)
+            .envs(given)
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
             .stderr(Stdio::piped())

@@ -37,7 +37,10 @@ pub(super) fn look(config: &Config, file: &Path, findings: &mut Vec<Finding>) {
         let Ok(client) = ClientFile::read(path, home.as_deref()) else {
             continue;
         };
-        let goes_through = client.servers.values().any(|entry| is_ours(entry, file));
+        let goes_through = client
+            .servers
+            .values()
+            .any(|entry| ClientFile::starts(entry, file));
         if !goes_through {
             continue;
         }
@@ -57,21 +60,6 @@ pub(super) fn look(config: &Config, file: &Path, findings: &mut Vec<Finding>) {
                 .remedy("`lodestar init --write` puts it into one; a client that starts its servers itself is governed by nobody"),
         );
     }
-}
-
-fn is_ours(entry: &Value, file: &Path) -> bool {
-    let args = entry["args"]
-        .as_array()
-        .into_iter()
-        .flatten()
-        .filter_map(Value::as_str);
-    let args: Vec<&str> = args.collect();
-    let named = args.iter().skip_while(|arg| **arg != "--config").nth(1);
-    let same = |named: &&str| match (Path::new(named).canonicalize(), file.canonicalize()) {
-        (Ok(named), Ok(file)) => named == file,
-        _ => false,
-    };
-    ClientFile::is_proxy(entry) && named.is_some_and(same)
 }
 
 /// Servers that the client starts itself.

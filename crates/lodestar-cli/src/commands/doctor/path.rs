@@ -19,7 +19,7 @@ use super::Finding;
 use super::agent::Agent;
 use super::canary::{ACT, LOOK, NAME};
 use crate::cli::App;
-use crate::commands::init::client::json_of_toml;
+use crate::commands::init::client::{environment, json_of_toml};
 use crate::commands::now;
 use crate::configured::Configured;
 use crate::failure::Failure;
@@ -65,8 +65,9 @@ pub(super) fn try_it(
     let config = &configured.config;
     let scratch = prepare(configured)?;
     app.note("starting the proxy with a canary among its servers");
+    let given = environment(config.root(), &configured.file);
     let patience = Duration::from_millis(config.limits.start_deadline_ms) + MORE;
-    let tried = Agent::start(&scratch.config, patience).and_then(|mut agent| {
+    let tried = Agent::start(&scratch.config, &given, patience).and_then(|mut agent| {
         converse(&mut agent, config, &scratch, findings).map(|id| (agent, id))
     });
     match tried {

@@ -226,7 +226,7 @@ fn pins(config: &Config, findings: &mut Vec<Finding>) -> Result<(), Failure> {
                     named(&ungraded)
                 ),
             )
-            .remedy("`lodestar tools grade TOOL --level RUNG --unlisted --write`"),
+            .remedy("`lodestar tools grade TOOL --level RUNG --write`"),
         );
     }
     Ok(())

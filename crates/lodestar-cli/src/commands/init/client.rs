@@ -1,5 +1,6 @@
 //! Clients: where each keeps its servers, and in what form.
 
+use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use serde::Deserialize;
@@ -8,7 +9,7 @@ use serde_json::{Map, Value};
 use toml_edit::{DocumentMut, Item};
 
 use super::jsonc;
-use super::reference::Syntax;
+use super::reference::{Lookup, Syntax};
 use crate::failure::Failure;
 use crate::{files, inert};
 
@@ -157,12 +158,53 @@ impl ClientFile {
         })
     }
 
+    /// Whether a server of the client's is the proxy with this configuration.
+    pub(crate) fn starts(entry: &Value, config: &Path) -> bool {
+        let args = entry["args"].as_array().into_iter().flatten();
+        let args: Vec<&str> = args.filter_map(Value::as_str).collect();
+        let named = args.iter().skip_while(|arg| **arg != "--config").nth(1);
+        let same = |named: &&str| match (Path::new(named).canonicalize(), config.canonicalize()) {
+            (Ok(named), Ok(config)) => named == config,
+            _ => false,
+        };
+        Self::is_proxy(entry) && named.is_some_and(same)
+    }
+
     /// Whether a server of the client's is the proxy already.
     pub(crate) fn is_proxy(entry: &Value) -> bool {
         let args = entry["args"].as_array();
         let words = args.map(|args| args.iter().filter_map(Value::as_str).collect::<Vec<_>>());
         words.is_some_and(|words| words.starts_with(&["guard", "mcp-proxy"]))
     }
+}
+
+/// What the clients that start the proxy with this configuration give to its environment, as far as it is known.
+pub(crate) fn environment(root: &Path, config: &Path) -> BTreeMap<String, String> {
+    let home = std::env::var_os("HOME").map(PathBuf::from);
+    let (mut files, of_user) = places(root, home.as_deref());
+    files.extend(of_user);
+    let variable = |name: &str| std::env::var(name).ok();
+    let mut environment = BTreeMap::new();
+    for path in files.iter().filter(|path| path.is_file()) {
+        let Ok(file) = ClientFile::read(path, home.as_deref()) else {
+            continue;
+        };
+        let lookup = Lookup {
+            syntax: file.client.syntax(),
+            folder: root,
+            variable: &variable,
+        };
+        let entries = file.servers.values();
+        for entry in entries.filter(|entry| ClientFile::starts(entry, config)) {
+            for (name, value) in entry["env"].as_object().into_iter().flatten() {
+                let expanded = lookup.expand(value.as_str().unwrap_or_default());
+                if expanded.missing.is_empty() {
+                    environment.insert(name.clone(), expanded.text);
+                }
+            }
+        }
+    }
+    environment
 }
 
 fn of_json(text: &str) -> Result<(&'static str, Map<String, Value>), String> {

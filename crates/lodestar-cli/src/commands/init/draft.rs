@@ -440,7 +440,7 @@ mod tests {
             .iter()
             .map(|draft| draft.name.to_string())
             .collect();
-        assert_eq!(names, ["server", "my-files", "my-files-2", "project-git"]);
+        assert_eq!(names, ["my-files", "my-files-2", "server", "project-git"]);
     }
 
     #[test]

@@ -9,6 +9,8 @@ use clap::Args;
 use serde_json::json;
 
 use crate::cli::App;
+use crate::commands::init::client::environment;
+use crate::commands::init::enter_environment;
 use crate::configured::ConfigArgs;
 use crate::failure::{Exit, Failure};
 use crate::operator::OperatorArgs;
@@ -63,6 +65,9 @@ pub(crate) fn run(args: &ReviewArgs, app: &mut App) -> Result<Exit, Failure> {
     let config = &configured.config;
     if config.downstream_servers.is_empty() {
         return Err(Failure::not_found("the configuration names no servers"));
+    }
+    if !args.no_start {
+        enter_environment(&environment(config.root(), &configured.file))?;
     }
     let pins = pinned::of(config)?;
     let all = waiting::find(config, &pins, args.no_start, app)?;
