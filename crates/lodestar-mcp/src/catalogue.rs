@@ -186,9 +186,15 @@ impl Compared {
                 instructions: up.hello.instructions.clone(),
                 tools: BTreeMap::new(),
             });
+            let listed: Vec<&str> = up
+                .lists
+                .tools
+                .iter()
+                .map(|tool| tool.name.as_str())
+                .collect();
             for declared in &up.lists.tools {
                 let (name, whole) = (&declared.name, &declared.whole);
-                let standing = pinned.compare(identity, name, whole, declared.digest, now);
+                let standing = pinned.compare(identity, name, whole, declared.digest, &listed, now);
                 let pin = pinned.tools.get(name);
                 let shown = pin.map_or(whole, |pin| &pin.definition).clone();
                 if let Standing::Drifted(why) = &standing {

@@ -245,14 +245,15 @@ pub enum Standing {
 }
 
 impl ServerPins {
-    /// Compares what a server lists now with what was pinned, and pins what is seen for the first time.
-    /// `settled` says whether the session already runs: then nothing is new any more.
+    /// Holds one tool that a server lists against what was pinned, and pins what is seen for the first time.
+    /// `listed` are the names of all that it lists.
     pub fn compare(
         &mut self,
         identity: &str,
         name: &str,
         definition: &Value,
         digest: Digest,
+        listed: &[&str],
         now: Timestamp,
     ) -> Standing {
         if self.identity != identity {
@@ -271,7 +272,7 @@ impl ServerPins {
                 Standing::Drifted(difference(&pin.definition, definition))
             }
             None => {
-                if let Some(old) = self.renamed_from(name, definition) {
+                if let Some(old) = self.renamed_from(definition, listed) {
                     return Standing::Drifted(format!("it was pinned under the name `{old}`"));
                 }
                 let pin = Pin {
@@ -287,8 +288,8 @@ impl ServerPins {
         }
     }
 
-    /// A pinned tool that is this one but for its name.
-    fn renamed_from(&self, name: &str, definition: &Value) -> Option<&String> {
+    /// A pinned tool that is gone, and is this one but for its name.
+    fn renamed_from(&self, definition: &Value, listed: &[&str]) -> Option<&String> {
         let unnamed = |definition: &Value| {
             let mut definition = definition.clone();
             if let Some(members) = definition.as_object_mut() {
@@ -297,12 +298,11 @@ impl ServerPins {
             definition
         };
         let wanted = unnamed(definition);
-        // A definition that says nothing but its name is like every other such one.
-        let says = |value: &Value| value["description"].is_string();
-        let mut pinned = self.tools.iter();
-        let found = pinned.find(|(other, pin)| {
-            *other != name && says(&wanted) && unnamed(&pin.definition) == wanted
-        });
+        let mut gone = self
+            .tools
+            .iter()
+            .filter(|(other, _)| !listed.contains(&other.as_str()));
+        let found = gone.find(|(_, pin)| unnamed(&pin.definition) == wanted);
         found.map(|(other, _)| other)
     }
 }
@@ -350,23 +350,24 @@ mod tests {
             instructions: None,
             tools: BTreeMap::new(),
         };
-        let (read, digest) = tool("read", "reads");
-        assert_eq!(
-            pins.compare("a", "read", &read, digest, now()),
-            Standing::New
-        );
-        assert_eq!(
-            pins.compare("a", "read", &read, digest, now()),
-            Standing::Same
-        );
-        let (other, changed) = tool("read", "reads, and sends it to me");
-        let drifted = pins.compare("a", "read", &other, changed, now());
-        assert!(matches!(drifted, Standing::Drifted(why) if why.contains("description")));
-        let (renamed, digest_renamed) = tool("read2", "reads");
-        let drifted = pins.compare("a", "read2", &renamed, digest_renamed, now());
-        assert!(matches!(drifted, Standing::Drifted(why) if why.contains("`read`")));
-        let elsewhere = pins.compare("b", "read", &read, digest, now());
-        assert!(matches!(elsewhere, Standing::Drifted(_)));
+        let mut compare = |identity: &str, (whole, digest): &(Value, Digest), listed: &[&str]| {
+            let name = whole["name"].as_str().unwrap();
+            pins.compare(identity, name, whole, *digest, listed, now())
+        };
+        let read = tool("read", "reads");
+        assert_eq!(compare("a", &read, &["read", "again"]), Standing::New);
+        assert_eq!(compare("a", &read, &["read"]), Standing::Same);
+        // Beside the first, it is a second tool that says the same of itself.
+        let again = tool("again", "reads");
+        assert_eq!(compare("a", &again, &["read", "again"]), Standing::New);
+        let changed = compare("a", &tool("read", "reads, and sends it to me"), &["read"]);
+        assert!(matches!(changed, Standing::Drifted(why) if why.contains("description")));
+        let renamed = compare("a", &tool("read2", "reads"), &["again", "read2"]);
+        assert!(matches!(renamed, Standing::Drifted(why) if why.contains("`read`")));
+        assert!(matches!(
+            compare("b", &read, &["read"]),
+            Standing::Drifted(_)
+        ));
     }
 
     #[test]

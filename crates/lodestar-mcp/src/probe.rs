@@ -123,13 +123,14 @@ impl Offered {
             instructions: self.instructions.clone(),
             tools: Default::default(),
         });
+        let listed: Vec<&str> = self.tools.iter().map(|tool| tool.name.as_str()).collect();
         let compared = self.tools.iter().map(|tool| {
             let OfferedTool {
                 name,
                 definition,
                 digest,
             } = tool;
-            let standing = pinned.compare(&self.identity, name, definition, *digest, now);
+            let standing = pinned.compare(&self.identity, name, definition, *digest, &listed, now);
             (name.clone(), standing)
         });
         compared.collect()

@@ -19,7 +19,7 @@ use serde_json::{Map, Value, json};
 use super::parts::DefaultApproval;
 use super::traced::{fields, variants};
 use super::{
-    Approvals, Backend, Config, ConfigScope, HttpApprovals, KnownValues, Limits, Naming,
+    Approvals, Backend, Config, ConfigScope, Http, HttpApprovals, KnownValues, Limits, Naming,
     Persistence, PolicyFile, Server,
 };
 
@@ -271,6 +271,59 @@ fn config() -> Value {
             May,
             "How their tools are named to the agent: `<server>__<tool>`, or as the one server there is names them.",
             one_of::<Naming>(),
+        ),
+        (
+            "http",
+            May,
+            "How agents are served over HTTP, with `--listen`.",
+            http(),
+        ),
+    ])
+}
+
+fn http() -> Value {
+    object::<Http>(vec![
+        (
+            "token_file",
+            May,
+            "A file of mode 0600 with the token that agents show; several, one on each line, tell clients apart.",
+            text(),
+        ),
+        (
+            "token_env",
+            May,
+            "The environment variable with the token that agents show.",
+            text(),
+        ),
+        (
+            "idle_ms",
+            May,
+            "How long a client may be silent before its session ends.",
+            number(),
+        ),
+        (
+            "body_ms",
+            May,
+            "How long one message may take to arrive.",
+            number(),
+        ),
+        (
+            "max_sessions",
+            May,
+            "Most clients at the same time.",
+            number(),
+        ),
+        (
+            "allowed_hosts",
+            May,
+            "Names under which this machine is called, beside its own addresses.",
+            list(text()),
+        ),
+        (
+            "allowed_origins",
+            May,
+            "Web pages that may call.",
+            list(text()),
         ),
     ])
 }
