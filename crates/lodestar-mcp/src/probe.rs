@@ -136,14 +136,17 @@ impl Offered {
     }
 }
 
+/// What becomes of a server: it answers, or why it does not.
+type Told = Result<Arc<Up>, String>;
+
 /// Hears what becomes of the server.
 struct Listener {
-    tell: Mutex<Option<oneshot::Sender<Result<Arc<Up>, String>>>>,
+    tell: Mutex<Option<oneshot::Sender<Told>>>,
     written: Mutex<Vec<u8>>,
 }
 
 impl Listener {
-    fn tell(&self, what: Result<Arc<Up>, String>) {
+    fn tell(&self, what: Told) {
         let tell = self
             .tell
             .lock()

@@ -62,7 +62,7 @@ impl Waiting {
             Some(Value::String(words)) => format!("{words}\n"),
             Some(definition) => format!("{}\n", text::pretty(definition)),
         };
-        let before = match &self.pinned == &self.now {
+        let before = match self.pinned == self.now {
             true => String::new(),
             false => shown(&self.pinned),
         };
