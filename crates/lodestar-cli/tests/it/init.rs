@@ -75,7 +75,7 @@ fn the_configuration_says_why_each_tool_stands_where_it_does_and_holds_no_secret
     let world = wrapped();
     let text = fs::read_to_string(world.path("work/lodestar.toml")).expect("written");
     let script = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/it/server.py");
-    insta::assert_snapshot!(text.replace(script, "<server.py>"));
+    insta::assert_snapshot!(world.stable(&text.replace(script, "<server.py>")));
     assert!(!text.contains("hidden"));
     assert!(world.path("work/.lodestar/lodestar.schema.json").is_file());
     let again = run(&world, &["init"]).expect(2);
