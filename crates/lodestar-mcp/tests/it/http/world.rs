@@ -16,8 +16,9 @@ use rmcp::handler::server::ServerHandler;
 use rmcp::model::{
     CallToolRequestParams, CallToolResponse, CallToolResult, ContentBlock, CreateMessageRequest,
     CreateMessageRequestParams, ErrorData, InputRequest, InputRequests, InputRequiredResult,
-    ListToolsResult, PaginatedRequestParams, ProgressNotificationParam, ProtocolVersion,
-    SamplingMessage, ServerCapabilities, ServerConfig, Tool,
+    ListToolsResult, LoggingLevel, LoggingMessageNotificationParam, PaginatedRequestParams,
+    ProgressNotificationParam, ProtocolVersion, SamplingMessage, ServerCapabilities, ServerConfig,
+    Tool,
 };
 use rmcp::service::{RequestContext, RoleServer};
 use rmcp::transport::streamable_http_server::session::local::LocalSessionManager;
@@ -149,7 +150,7 @@ impl ServerHandler for Far {
     ) -> Result<ListToolsResult, ErrorData> {
         let schema = json!({"type": "object"}).as_object().cloned().unwrap();
         let tools = ["echo", "steps", "sample", "need", "log", "sleep"];
-        let tools = tools.map(|name| Tool::new(name, "does what it says", schema.clone()));
+        let tools = tools.map(|name| Tool::new(name, format!("does {name}"), schema.clone()));
         Ok(ListToolsResult::with_all_items(tools.to_vec()))
     }
 
