@@ -52,7 +52,7 @@ impl Shared {
         let response = attended
             .answer_stateless(message, body::takes_events(headers))
             .await;
-        response.map_or_else(|message| status(message), |response| response)
+        response.unwrap_or_else(status)
     }
 }
 
