@@ -226,7 +226,7 @@ impl Shared {
                 status(StatusCode::ACCEPTED)
             }
             Ok(_) => match self.known(owner, headers) {
-                Err(response) => *response,
+                Err(none) => none.response(),
                 Ok(attended) => {
                     attended.take(&message).await;
                     status(StatusCode::ACCEPTED)
@@ -245,7 +245,7 @@ impl Shared {
         if !is_greeting || headers.contains_key(SESSION) {
             return match self.known(owner, headers) {
                 Ok(attended) => attended.answer(message, body::takes_events(headers)).await,
-                Err(response) => *response,
+                Err(none) => none.response(),
             };
         }
         let id = match attended::random_id() {
@@ -270,7 +270,7 @@ impl Shared {
         }
         let attended = match self.known(owner, headers) {
             Ok(attended) => attended,
-            Err(response) => return *response,
+            Err(none) => return none.response(),
         };
         let last = headers.get(LAST_EVENT);
         let last = last.and_then(|last| last.to_str().ok()?.parse().ok());
@@ -279,7 +279,7 @@ impl Shared {
 
     async fn delete(&self, owner: Digest, headers: &HeaderMap) -> Response {
         match self.known(owner, headers) {
-            Err(response) => *response,
+            Err(none) => none.response(),
             Ok(attended) => {
                 self.forget(&attended);
                 attended.end("the agent left").await;
@@ -289,20 +289,13 @@ impl Shared {
     }
 
     /// The session that a request names, if it is its owner's.
-    fn known(&self, owner: Digest, headers: &HeaderMap) -> Result<Arc<Attended>, Box<Response>> {
-        let Some(id) = headers.get(SESSION) else {
-            let why = "begin with `initialize`, and name the session in `Mcp-Session-Id`";
-            return Err(Box::new(plain(StatusCode::BAD_REQUEST, why.to_owned())));
-        };
-        let unknown = || {
-            let why = "there is no such session; begin again with `initialize`";
-            Box::new(plain(StatusCode::NOT_FOUND, why.to_owned()))
-        };
-        let id = id.to_str().map_err(|_| unknown())?;
+    fn known(&self, owner: Digest, headers: &HeaderMap) -> Result<Arc<Attended>, NoSession> {
+        let id = headers.get(SESSION).ok_or(NoSession::Unnamed)?;
+        let id = id.to_str().map_err(|_| NoSession::Unknown)?;
         let found = self.attended().get(&Key::Session(id.to_owned())).cloned();
         found
             .filter(|attended| attended.owner == owner)
-            .ok_or_else(unknown)
+            .ok_or(NoSession::Unknown)
     }
 
     /// A new conversation, if there is room for one.
@@ -349,6 +342,31 @@ impl Shared {
 
     fn attended(&self) -> MutexGuard<'_, HashMap<Key, Arc<Attended>>> {
         self.attended.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// Why a request has no session.
+#[derive(Debug, Clone, Copy)]
+enum NoSession {
+    /// It names none.
+    Unnamed,
+    /// There is none of this name, or it is another client's.
+    Unknown,
+}
+
+impl NoSession {
+    fn response(self) -> Response {
+        let (status, why) = match self {
+            Self::Unnamed => (
+                StatusCode::BAD_REQUEST,
+                "begin with `initialize`, and name the session in `Mcp-Session-Id`",
+            ),
+            Self::Unknown => (
+                StatusCode::NOT_FOUND,
+                "there is no such session; begin again with `initialize`",
+            ),
+        };
+        plain(status, why.to_owned())
     }
 }
 

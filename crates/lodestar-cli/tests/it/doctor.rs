@@ -98,7 +98,7 @@ fn deny_rules_are_read_and_a_path_that_does_not_start_is_said_to_be_broken() {
     let world = wrapped();
     world.write(
         "work/.claude/settings.json",
-        "{\"permissions\": {\"deny\": [\"Bash\", \"Edit\", \"Write\", \"NotebookEdit\", \"Read\", \"Glob\", \"Grep\", \"WebFetch\", \"WebSearch\", \"Task\"]}}",
+        "{\"permissions\": {\"deny\": [\"Bash\", \"Edit\", \"Write\", \"NotebookEdit\", \"Read\", \"Glob\", \"Grep\", \"WebFetch\", \"WebSearch\", \"Task\", \"Agent\"]}}",
     );
     let told = run(&world, &["doctor"]).expect(0);
     assert!(

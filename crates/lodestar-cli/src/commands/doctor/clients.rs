@@ -13,7 +13,7 @@ use crate::commands::init::jsonc;
 use crate::inert;
 
 /// The tools of Claude Code that read, change, run or fetch without MCP.
-pub(crate) const CLAUDE_CODE_TOOLS: [&str; 10] = [
+pub(crate) const CLAUDE_CODE_TOOLS: [&str; 11] = [
     "Bash",
     "Edit",
     "Write",
@@ -23,7 +23,9 @@ pub(crate) const CLAUDE_CODE_TOOLS: [&str; 10] = [
     "Grep",
     "WebFetch",
     "WebSearch",
+    // Agents of its own: the one tool under its older and its newer name.
     "Task",
+    "Agent",
 ];
 /// What Cursor's command line has to deny.
 const CURSOR_RULES: [&str; 3] = ["Shell(*)", "Write(**)", "Read(**)"];

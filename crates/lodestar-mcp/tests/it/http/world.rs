@@ -151,7 +151,7 @@ impl ServerHandler for Far {
     ) -> Result<ListToolsResult, ErrorData> {
         let schema = json!({"type": "object"}).as_object().cloned().unwrap();
         let tools = ["echo", "steps", "sample", "need", "log", "sleep"];
-        let tools = tools.map(|name| Tool::new(name, "does what it says", schema.clone()));
+        let tools = tools.map(|name| Tool::new(name, format!("does {name}"), schema.clone()));
         Ok(ListToolsResult::with_all_items(tools.to_vec()))
     }
 
