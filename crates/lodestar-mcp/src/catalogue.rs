@@ -1,6 +1,6 @@
 //! What the agent is offered: the tools of all servers under names of one's own, and where each leads.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::HashMap;
 use std::sync::Arc;
 
 use lodestar_core::contract::{ArgumentRole, BlastRadius, Reversibility, Sandbox};
@@ -16,7 +16,7 @@ use serde_json::{Value, json};
 
 use crate::answer::Contents;
 use crate::offer::Declared;
-use crate::pins::{ServerPins, Standing};
+use crate::pins::{APPEARED, Listed, Pins, Standing};
 use crate::server::{Server, Up};
 use crate::tool::{Drift, McpTool, Method};
 
@@ -107,8 +107,8 @@ fn reading() -> Grade {
     }
 }
 
-/// Why a tool that came later is refused.
-pub(crate) const APPEARED: &str = "it appeared while the session ran";
+/// Most names that are noted because they appeared: a server that invents more is not worth the memory.
+const MAX_APPEARED: usize = 2048;
 
 /// The name of something of a server's in the log, in policies and in grades.
 pub(crate) fn ledger_name(server: &Server, name: &str) -> String {
@@ -138,6 +138,8 @@ pub(crate) struct Catalogue {
     /// The answer to `tools/list`.
     pub(crate) listing: String,
     naming: Naming,
+    /// The servers whose tools these are. One that was not there at the opening is not offered later either.
+    servers: std::collections::HashSet<String>,
     /// Tools that appeared while the session ran, by every name that the agent might use.
     appeared: std::sync::Mutex<std::collections::HashSet<String>>,
 }
@@ -157,8 +159,8 @@ struct Entry {
     server: Arc<Server>,
     declared: Declared,
     standing: Standing,
-    /// What the agent reads: the pinned definition.
-    shown: Value,
+    /// What the agent reads: the pinned definition. What was not pinned, it does not read.
+    shown: Option<Value>,
 }
 
 /// What the pins say of the servers' tools.
@@ -171,7 +173,7 @@ impl Compared {
     /// Holds what every server lists against what was pinned, and pins what is seen for the first time.
     pub(crate) fn with(
         servers: &[(Arc<Server>, Arc<Up>)],
-        pins: &mut BTreeMap<String, ServerPins>,
+        pins: &mut Pins,
         now: lodestar_core::time::Timestamp,
     ) -> Self {
         let mut compared = Self {
@@ -179,24 +181,14 @@ impl Compared {
             drifted: Vec::new(),
         };
         for (server, up) in servers {
-            let identity = server.identity.as_str();
-            let pinned = pins.entry(server.name().as_str().to_owned());
-            let pinned = pinned.or_insert_with(|| ServerPins {
-                identity: identity.to_owned(),
-                instructions: up.hello.instructions.clone(),
-                tools: BTreeMap::new(),
-            });
-            let listed: Vec<&str> = up
-                .lists
-                .tools
-                .iter()
-                .map(|tool| tool.name.as_str())
-                .collect();
-            for declared in &up.lists.tools {
-                let (name, whole) = (&declared.name, &declared.whole);
-                let standing = pinned.compare(identity, name, whole, declared.digest, &listed, now);
-                let pin = pinned.tools.get(name);
-                let shown = pin.map_or(whole, |pin| &pin.definition).clone();
+            let listed: Vec<Listed<'_>> = up.lists.tools.iter().map(Declared::listed).collect();
+            let (name, identity) = (server.name().as_str(), server.identity.as_str());
+            let instructions = up.hello.instructions.as_deref();
+            let standings = pins.compare(name, identity, instructions, &listed, now);
+            let pinned = pins.servers.get(name);
+            for (declared, standing) in std::iter::zip(&up.lists.tools, standings) {
+                let name = &declared.name;
+                let pin = pinned.and_then(|pinned| pinned.tools.get(name));
                 if let Standing::Drifted(why) = &standing {
                     compared.drifted.push(Drifted {
                         server: Arc::clone(server),
@@ -210,7 +202,7 @@ impl Compared {
                     server: Arc::clone(server),
                     declared: declared.clone(),
                     standing,
-                    shown,
+                    shown: pin.map(|pin| pin.definition.clone()),
                 });
             }
         }
@@ -225,8 +217,12 @@ impl Compared {
         scope: &Scope,
         naming: Naming,
     ) -> (Setup, Catalogue) {
+        let names = servers
+            .iter()
+            .map(|(server, _)| server.name().as_str().to_owned());
         let mut catalogue = Catalogue {
             naming,
+            servers: names.collect(),
             ..Catalogue::default()
         };
         let mut listed = Vec::new();
@@ -280,10 +276,10 @@ impl Compared {
             });
             let shown_name = catalogue.shown_name(server, &declared.name);
             let mut shown = shown.clone();
-            if let Some(members) = shown.as_object_mut() {
+            if let Some(members) = shown.as_mut().and_then(Value::as_object_mut) {
                 members.insert("name".to_owned(), shown_name.clone().into());
             }
-            listed.push(shown);
+            listed.extend(shown);
             if let Standing::Drifted(why) = standing {
                 route.drifts(why);
                 setup = setup.absent(ledger.clone());
@@ -329,6 +325,12 @@ impl Compared {
 }
 
 impl Drifted {
+    /// The tool, where it appeared while the session ran: its name and definition.
+    pub(crate) fn appeared(&self) -> Option<(String, Value)> {
+        let now = self.now.as_ref().filter(|_| self.pinned.is_none())?;
+        Some((self.name.clone(), now.whole.clone()))
+    }
+
     /// Records it.
     pub(crate) fn record(&self, session: &Session) -> Result<(), GuardError> {
         let payload = json!({
@@ -416,6 +418,9 @@ impl Catalogue {
     pub(crate) fn relisted(&self, server: &Arc<Server>, tools: &[Declared]) -> Vec<Drifted> {
         let mut drifted = Vec::new();
         let name = server.name().as_str();
+        if !self.servers.contains(name) {
+            return drifted;
+        }
         let known = |own: &str| {
             let mut routes = self.routes.values();
             routes
@@ -445,6 +450,9 @@ impl Catalogue {
                     let ledger = ledger_name(server, &declared.name);
                     let shown = self.shown_name(server, &declared.name);
                     let mut appeared = self.appeared();
+                    if appeared.len() >= MAX_APPEARED {
+                        continue;
+                    }
                     let is_new = appeared.insert(ledger);
                     appeared.insert(shown);
                     if is_new {

@@ -8,6 +8,7 @@ use serde_json::{Value, json};
 use crate::inline;
 use crate::members::Members;
 use crate::peer::{Answered, Peer};
+use crate::pins::Listed;
 
 /// Revisions with a handshake that are spoken here, newest first.
 pub(crate) const REVISIONS: [&str; 4] = ["2025-11-25", "2025-06-18", "2025-03-26", "2024-11-05"];
@@ -42,6 +43,17 @@ pub(crate) struct Declared {
     pub(crate) whole: Value,
     /// SHA-256 of its canonical form: name, description, schemas, annotations and whatever else.
     pub(crate) digest: Digest,
+}
+
+impl Declared {
+    /// As pins are held against it.
+    pub(crate) fn listed(&self) -> Listed<'_> {
+        Listed {
+            name: &self.name,
+            definition: &self.whole,
+            digest: self.digest,
+        }
+    }
 }
 
 /// What a server lists.

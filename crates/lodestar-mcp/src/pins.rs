@@ -244,18 +244,74 @@ pub enum Standing {
     Drifted(String),
 }
 
+/// One tool, as its server lists it now.
+#[derive(Debug, Clone, Copy)]
+pub struct Listed<'a> {
+    /// Its name at the server.
+    pub name: &'a str,
+    /// All of it.
+    pub definition: &'a Value,
+    /// SHA-256 of its canonical form.
+    pub digest: Digest,
+}
+
+/// Why a tool that came while a session ran is refused, until somebody has looked at it.
+pub const APPEARED: &str = "it appeared while a session ran";
+
+/// Most tools of one server that wait for a person because they appeared.
+const MAX_APPEARED: usize = 256;
+
+impl Pins {
+    /// Holds what a server lists against what was pinned, and pins what is seen for the first time.
+    pub fn compare(
+        &mut self,
+        server: &str,
+        identity: &str,
+        instructions: Option<&str>,
+        tools: &[Listed<'_>],
+        now: Timestamp,
+    ) -> Vec<Standing> {
+        let appeared = self.appeared.get(server);
+        let pinned = self.servers.entry(server.to_owned());
+        let pinned = pinned.or_insert_with(|| ServerPins {
+            identity: identity.to_owned(),
+            instructions: instructions.map(str::to_owned),
+            tools: BTreeMap::new(),
+        });
+        let names: Vec<&str> = tools.iter().map(|tool| tool.name).collect();
+        let compared = tools.iter().map(|tool| {
+            match appeared.is_some_and(|waiting| waiting.contains_key(tool.name)) {
+                true => Standing::Drifted(APPEARED.to_owned()),
+                false => pinned.compare(identity, tool, &names, now),
+            }
+        });
+        compared.collect()
+    }
+
+    /// Notes a tool that appeared while a session ran.
+    pub fn note_appeared(&mut self, server: &str, name: &str, definition: &Value) {
+        let waiting = self.appeared.entry(server.to_owned()).or_default();
+        if waiting.len() < MAX_APPEARED {
+            waiting.insert(name.to_owned(), definition.clone());
+        }
+    }
+}
+
 impl ServerPins {
     /// Holds one tool that a server lists against what was pinned, and pins what is seen for the first time.
     /// `listed` are the names of all that it lists.
-    pub fn compare(
+    fn compare(
         &mut self,
         identity: &str,
-        name: &str,
-        definition: &Value,
-        digest: Digest,
+        tool: &Listed<'_>,
         listed: &[&str],
         now: Timestamp,
     ) -> Standing {
+        let Listed {
+            name,
+            definition,
+            digest,
+        } = *tool;
         if self.identity != identity {
             return Standing::Drifted(format!(
                 "what is started or called under the server's name has changed: it was `{}`",
@@ -351,8 +407,12 @@ mod tests {
             tools: BTreeMap::new(),
         };
         let mut compare = |identity: &str, (whole, digest): &(Value, Digest), listed: &[&str]| {
-            let name = whole["name"].as_str().unwrap();
-            pins.compare(identity, name, whole, *digest, listed, now())
+            let tool = Listed {
+                name: whole["name"].as_str().unwrap(),
+                definition: whole,
+                digest: *digest,
+            };
+            pins.compare(identity, &tool, listed, now())
         };
         let read = tool("read", "reads");
         assert_eq!(compare("a", &read, &["read", "again"]), Standing::New);
@@ -368,6 +428,25 @@ mod tests {
             compare("b", &read, &["read"]),
             Standing::Drifted(_)
         ));
+    }
+
+    #[test]
+    fn what_appeared_while_a_session_ran_waits_for_a_person_in_the_next_one_too() {
+        let (late, digest) = tool("late", "comes later");
+        let listed = [Listed {
+            name: "late",
+            definition: &late,
+            digest,
+        }];
+        let mut pins = Pins::default();
+        pins.note_appeared("s", "late", &late);
+        let standing = pins.compare("s", "a", None, &listed, now());
+        assert_eq!(standing, [Standing::Drifted(APPEARED.to_owned())]);
+        assert!(pins.servers["s"].tools.is_empty());
+        assert_eq!(
+            pins.compare("t", "a", None, &listed, now()),
+            [Standing::New]
+        );
     }
 
     #[test]

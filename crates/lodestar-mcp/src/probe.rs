@@ -16,7 +16,7 @@ use tokio::sync::{oneshot, watch};
 use crate::conversation::METHOD_NOT_FOUND;
 use crate::offer::Lists;
 use crate::peer::{Answered, Peer, Said};
-use crate::pins::{Pins, ServerPins, Standing};
+use crate::pins::{Listed, Pins, Standing};
 use crate::server::{Introduction, Server, Up, Watcher};
 
 /// What is kept of a failing server's standard error: its last words.
@@ -117,23 +117,19 @@ pub async fn offered(
 impl Offered {
     /// Holds what is offered against what was pinned, and pins what is seen for the first time.
     pub fn pin(&self, pins: &mut Pins, server: &str, now: Timestamp) -> Vec<(String, Standing)> {
-        let pinned = pins.servers.entry(server.to_owned());
-        let pinned = pinned.or_insert_with(|| ServerPins {
-            identity: self.identity.clone(),
-            instructions: self.instructions.clone(),
-            tools: Default::default(),
-        });
-        let listed: Vec<&str> = self.tools.iter().map(|tool| tool.name.as_str()).collect();
-        let compared = self.tools.iter().map(|tool| {
-            let OfferedTool {
-                name,
-                definition,
-                digest,
-            } = tool;
-            let standing = pinned.compare(&self.identity, name, definition, *digest, &listed, now);
-            (name.clone(), standing)
-        });
-        compared.collect()
+        let listed: Vec<Listed<'_>> = self
+            .tools
+            .iter()
+            .map(|tool| Listed {
+                name: &tool.name,
+                definition: &tool.definition,
+                digest: tool.digest,
+            })
+            .collect();
+        let instructions = self.instructions.as_deref();
+        let standings = pins.compare(server, &self.identity, instructions, &listed, now);
+        let names = self.tools.iter().map(|tool| tool.name.clone());
+        names.zip(standings).collect()
     }
 }
 

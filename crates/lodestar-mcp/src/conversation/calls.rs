@@ -11,8 +11,8 @@ use serde_json::{Map, Value};
 
 use super::{Conversation, INVALID_PARAMS, Opened, Request};
 use crate::answer::{self, ForAgent, Refusal, Told};
-use crate::catalogue::APPEARED;
 use crate::members::Members;
+use crate::pins::APPEARED;
 use crate::streams::Outbox;
 use crate::wire;
 

@@ -10,8 +10,8 @@ use lodestar_guard::config::Reached;
 use lodestar_guard::{Holds, Setup, SystemSurroundings, channel};
 use serde_json::json;
 
-use super::{Conversation, Opened};
-use crate::catalogue::Compared;
+use super::{Conversation, Opened, Settings};
+use crate::catalogue::{Compared, Drifted};
 use crate::offer::Lists;
 use crate::peer::{Peer, Said};
 use crate::pins::LockFile;
@@ -45,9 +45,7 @@ impl Conversation {
             }
         }
         let lock = LockFile::of(config.root(), &config.project_id);
-        let compared = lock.change(&keys.log, now(), |pins| {
-            Compared::with(&up, &mut pins.servers, now())
-        });
+        let compared = lock.change(&keys.log, now(), |pins| Compared::with(&up, pins, now()));
         let compared = compared.map_err(|problem| problem.to_string())?;
         let people = channel::configured(config).map_err(|problem| problem.to_string())?;
         let mut setup = Setup::new(config.clone(), keys.clone())
@@ -136,6 +134,27 @@ impl Conversation {
         }
     }
 
+    /// Keeps what appeared for a person to look at, across sessions.
+    fn remember_appeared(&self, server: &Arc<Server>, appeared: Vec<(String, serde_json::Value)>) {
+        if appeared.is_empty() {
+            return;
+        }
+        let Settings { config, keys, .. } = &self.settings;
+        let lock = LockFile::of(config.root(), &config.project_id);
+        let (key, server) = (Arc::clone(&keys.log), Arc::clone(server));
+        // A file is written and synced: not where messages are passed on.
+        tokio::task::spawn_blocking(move || {
+            let noted = lock.change(&key, now(), |pins| {
+                for (name, definition) in &appeared {
+                    pins.note_appeared(server.name().as_str(), name, definition);
+                }
+            });
+            if let Err(problem) = noted {
+                eprintln!("lodestar: {problem}");
+            }
+        });
+    }
+
     /// What a server tells agents: as it was pinned, or nothing.
     pub(super) fn instructions(&self, server: &Server, now: Option<&str>) -> Option<String> {
         let config = &self.settings.config;
@@ -197,6 +216,10 @@ impl Watcher for Conversation {
         for one in &drifted {
             self.go_on(one.record(&opened.session));
         }
+        self.remember_appeared(
+            server,
+            drifted.iter().filter_map(Drifted::appeared).collect(),
+        );
         // Other lists change, too, and a server that was started again mostly lists what it listed before.
         if !self.tools_announced.swap(false, Ordering::Relaxed) && drifted.is_empty() {
             return;
