@@ -26,7 +26,7 @@ The chores of the workspace.
 Usage: cargo xtask <COMMAND>
 
 Commands:
-  test           sets up what the tests need, builds the release binary, runs every test
+  test           sets up what the tests need, runs every test
   ci             formatting, lints, generated pages, then `test`: what has to pass before a merge
   matrix         the long matrices at full length, in release: tampering, crashes, kills between
                  the steps of an action, slicing of policies, raced paths
@@ -39,7 +39,7 @@ nothing failed.
 
 Environment:
   LODESTAR_REQUIRE_ALL       set to 1 by `test`: a test that lacks a tool fails instead of skipping
-  LODESTAR_BIN               set by `test`: the release binary, for tests that drive it
+  LODESTAR_BIN               set by `test` and `matrix`: the binary, for tests that drive it
   LODESTAR_PEERS             set by `test`: the folder with MCP clients and servers of others; where
                              it is set already, nothing is installed
   LODESTAR_MATRIX            set to `full` by `matrix`

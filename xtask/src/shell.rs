@@ -50,10 +50,10 @@ pub(crate) fn target() -> io::Result<PathBuf> {
         .to_owned())
 }
 
-/// The release binary.
-pub(crate) fn release_binary() -> io::Result<PathBuf> {
+/// The binary as a profile builds it: `debug` comes with the tests, `release` has to be built.
+pub(crate) fn binary(profile: &str) -> io::Result<PathBuf> {
     let name = format!("lodestar{}", std::env::consts::EXE_SUFFIX);
-    Ok(target()?.join("release").join(name))
+    Ok(target()?.join(profile).join(name))
 }
 
 /// A cargo command in the workspace, with no input to wait for.

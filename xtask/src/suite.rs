@@ -11,21 +11,8 @@ use crate::tally::{Runner, Tally};
 
 /// `cargo xtask test`
 pub(crate) fn test() -> Result<(), Failure> {
-    test_with(start_release())
-}
-
-/// Runs every test, once the release binary that they drive is there.
-fn test_with(release: Building) -> Result<(), Failure> {
     // Without a tool the tests that need it fail, by name; all others still tell something.
     let provided = requirements::provide(requirements::TESTS);
-    // What does not compile is told when the tests are run.
-    let _ = shell::run(&mut match nextest_is_there() {
-        true => cargo(&["nextest", "run", "--workspace", "--no-run"]),
-        false => cargo(&["test", "--workspace", "--no-run"]),
-    });
-    release
-        .join()
-        .map_err(|_| shell::because("the build of the release binary panicked".to_owned()))??;
     let mut sum = Tally::default();
     if nextest_is_there() {
         sum += count(
@@ -54,7 +41,6 @@ fn test_with(release: Building) -> Result<(), Failure> {
 pub(crate) fn ci() -> Result<(), Failure> {
     requirements::provide(requirements::CHECKS)?;
     shell::run(&mut cargo(&["fmt", "--all", "--check"]))?;
-    let release = start_release();
     shell::run(&mut cargo(&[
         "clippy",
         "--workspace",
@@ -64,16 +50,7 @@ pub(crate) fn ci() -> Result<(), Failure> {
         "warnings",
     ]))?;
     pages::check()?;
-    test_with(release)
-}
-
-/// The release binary, being built.
-type Building = std::thread::JoinHandle<Result<(), Failure>>;
-
-/// It has a folder of its own below `target`, so both cores have something to do while one crate waits for
-/// another.
-fn start_release() -> Building {
-    std::thread::spawn(build_release)
+    test()
 }
 
 /// `cargo xtask matrix`
@@ -102,7 +79,7 @@ pub(crate) fn matrix() -> Result<(), Failure> {
         ]),
     };
     command.env("LODESTAR_MATRIX", "full");
-    shell::run(with_everything(&mut command)?)
+    shell::run(with_everything(&mut command, "release")?)
 }
 
 /// `cargo xtask bench`
@@ -133,10 +110,13 @@ fn nextest_is_there() -> bool {
     shell::succeeds(&mut cargo(&["nextest", "--version"]))
 }
 
-/// Tests drive the release binary, and none of them may skip.
-fn with_everything(command: &mut Command) -> Result<&mut Command, Failure> {
-    let binary = shell::release_binary()
-        .map_err(|e| shell::because(format!("cannot find the release binary: {e}")))?;
+/// Tests drive the binary of a profile, and none of them may skip.
+fn with_everything<'a>(
+    command: &'a mut Command,
+    profile: &str,
+) -> Result<&'a mut Command, Failure> {
+    let binary = shell::binary(profile)
+        .map_err(|e| shell::because(format!("cannot find the {profile} binary: {e}")))?;
     if let Some(folder) = peers::folder() {
         command.env(peers::VARIABLE, folder);
     }
@@ -150,7 +130,7 @@ fn with_everything(command: &mut Command) -> Result<&mut Command, Failure> {
 fn count(runner: Runner, args: &[&str]) -> Result<Tally, Failure> {
     let sum = Mutex::new(Tally::default());
     let mut command = cargo(args);
-    let status = shell::watch(with_everything(&mut command)?, |line| {
+    let status = shell::watch(with_everything(&mut command, "debug")?, |line| {
         if let Some(tally) = Tally::of_line(runner, line)
             && let Ok(mut sum) = sum.lock()
         {
