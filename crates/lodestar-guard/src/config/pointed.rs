@@ -2,10 +2,10 @@
 
 /// What is wrong, with the line that it stands on.
 pub(super) fn json(text: &str, problem: &serde_json::Error) -> String {
-    let (line, column) = (problem.line(), problem.column());
     let message = problem.to_string();
-    let place = format!(" at line {line} column {column}");
+    let place = format!(" at line {} column {}", problem.line(), problem.column());
     let message = message.strip_suffix(&place).unwrap_or(&message);
+    let (line, column) = place_of(text, problem);
     let Some(shown) = line.checked_sub(1).and_then(|at| text.lines().nth(at)) else {
         return message.to_owned();
     };
@@ -17,6 +17,27 @@ pub(super) fn json(text: &str, problem: &serde_json::Error) -> String {
     format!(
         "JSON parse error at line {line}, column {column}\n{margin} |\n{number} | {shown}\n{margin} | {under}^\n{message}\n"
     )
+}
+
+/// The line and column of what is wrong. Of a value that is not what it has to be, the reader says where it
+/// stood when it noticed, which is the next thing behind it: the value ends before that.
+fn place_of(text: &str, problem: &serde_json::Error) -> (usize, usize) {
+    let (line, column) = (problem.line(), problem.column());
+    if !problem.is_data() {
+        return (line, column);
+    }
+    let lines: usize = text
+        .split_inclusive('\n')
+        .take(line.saturating_sub(1))
+        .map(str::len)
+        .sum();
+    let read = text.get(..lines + column.saturating_sub(1)).unwrap_or(text);
+    let value = read.trim_end();
+    if value.is_empty() {
+        return (line, column);
+    }
+    let start = value.rfind('\n').map_or(0, |at| at + 1);
+    (value.matches('\n').count() + 1, value.len() - start)
 }
 
 #[cfg(test)]

@@ -225,9 +225,12 @@ impl Watcher for Conversation {
             return;
         }
         // Once for however many announcements; the list that the agent sees stays the pinned one.
-        let mut message = Vec::new();
-        crate::wire::notification(&mut message, "notifications/tools/list_changed", None);
-        self.agent.offer(message);
+        let changed = "notifications/tools/list_changed";
+        if !self.tell_listeners(changed, None) {
+            let mut message = Vec::new();
+            crate::wire::notification(&mut message, changed, None);
+            self.agent.offer(message);
+        }
     }
 
     fn failed(&self, server: &Arc<Server>, why: &str, _again: bool) {
