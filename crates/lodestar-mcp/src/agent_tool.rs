@@ -9,13 +9,12 @@ use lodestar_core::name::ToolName;
 use lodestar_core::scope::Scope;
 use lodestar_kernel::tool::{Call, Calling, Definition, Effect, Output, Tool, ToolError};
 use serde_json::value::RawValue;
-use serde_json::{Map, Value, json};
 
 use crate::answer::{self, Contents};
 use crate::conversation::Conversation;
 use crate::peer::Answered;
 use crate::server::Server;
-use crate::tool::nothing_promised;
+use crate::tool::of_method;
 
 /// Something that a server may ask the agent for.
 #[derive(Debug)]
@@ -81,22 +80,8 @@ impl AgentTool {
         conversation: Weak<Conversation>,
         scope: &Scope,
     ) -> Self {
-        let arguments = favour.arguments.iter();
-        let properties: Map<String, Value> = arguments
-            .clone()
-            .map(|(name, _)| ((*name).to_owned(), json!({})))
-            .collect();
-        let roles = arguments.map(|(name, role)| ((*name).to_owned(), *role));
         Self {
-            definition: Definition {
-                name,
-                server: server.identity.clone(),
-                description: String::new(),
-                input_schema: json!({"type": "object", "properties": properties}),
-                roles: roles.collect(),
-                declared: None,
-                minimum: nothing_promised(scope),
-            },
+            definition: of_method(name, server, favour.arguments, scope),
             favour,
             conversation,
         }

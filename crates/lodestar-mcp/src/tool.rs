@@ -104,22 +104,7 @@ impl McpTool {
         server: Arc<Server>,
         scope: &Scope,
     ) -> Self {
-        let properties: Map<String, Value> = arguments
-            .iter()
-            .map(|(name, _)| ((*name).to_owned(), json!({})))
-            .collect();
-        let roles = arguments
-            .iter()
-            .map(|(name, role)| ((*name).to_owned(), *role));
-        let definition = Definition {
-            name,
-            server: server.identity.clone(),
-            description: String::new(),
-            input_schema: json!({"type": "object", "properties": properties}),
-            roles: roles.collect(),
-            declared: None,
-            minimum: nothing_promised(scope),
-        };
+        let definition = of_method(name, &server, arguments, scope);
         Self {
             definition,
             server,
@@ -262,6 +247,31 @@ fn failed(problem: NoAnswer) -> ToolError {
         NoAnswer::Gone(_) | NoAnswer::Unreadable(_) => Effect::Unknown,
     };
     ToolError::failed(effect, problem.to_string())
+}
+
+/// What one of MCP's methods is as a tool: its parameters are its arguments, and nobody declared it.
+pub(crate) fn of_method(
+    name: ToolName,
+    server: &Server,
+    arguments: &[(&str, ArgumentRole)],
+    scope: &Scope,
+) -> Definition {
+    let properties = arguments
+        .iter()
+        .map(|(name, _)| ((*name).to_owned(), json!({})));
+    let properties: Map<String, Value> = properties.collect();
+    let roles = arguments
+        .iter()
+        .map(|(name, role)| ((*name).to_owned(), *role));
+    Definition {
+        name,
+        server: server.identity.clone(),
+        description: String::new(),
+        input_schema: json!({"type": "object", "properties": properties}),
+        roles: roles.collect(),
+        declared: None,
+        minimum: nothing_promised(scope),
+    }
 }
 
 /// Somebody else's tool promises nothing: the least floor there is, so that the operator's grade counts.
