@@ -24,6 +24,7 @@ pub mod record;
 pub mod registry;
 pub mod step;
 pub mod stop;
+pub mod terse;
 pub mod tool;
 
 pub use kernel::{
