@@ -82,6 +82,17 @@ fn parse(text: &str, expected: &'static str) -> Result<Uuid, IdError> {
     Ok(uuid)
 }
 
+/// The length of a spelled id: prefixes have three letters.
+const SPELLED: usize = 3 + 1 + uuid::fmt::Hyphenated::LENGTH;
+
+fn spelled<'a>(buffer: &'a mut [u8; SPELLED], prefix: &str, uuid: Uuid) -> &'a str {
+    let (before, rest) = buffer.split_at_mut(4);
+    before[..3].copy_from_slice(prefix.as_bytes());
+    before[3] = b'_';
+    uuid.hyphenated().encode_lower(rest);
+    std::str::from_utf8(buffer).expect("INVARIANT: a prefix and a UUID are ASCII")
+}
+
 fn unix_millis(uuid: Uuid) -> u64 {
     (uuid.as_u128() >> 80) as u64
 }
@@ -105,6 +116,12 @@ macro_rules! id_types {
                 pub fn from_parts(unix_millis: u64, random: [u8; 10]) -> Self {
                     let millis = unix_millis.min(MAX_MILLIS);
                     Self(Builder::from_unix_timestamp_millis(millis, &random).into_uuid())
+                }
+
+                /// The id of this type that belongs to an action: the same UUID under another prefix, so
+                /// that who knows the one knows the other.
+                pub fn of_action(action: ActionId) -> Self {
+                    Self(action.0)
                 }
 
                 /// The time the id was made with, in milliseconds since 1970.
@@ -135,7 +152,7 @@ macro_rules! id_types {
 
             impl Serialize for $name {
                 fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-                    serializer.collect_str(self)
+                    serializer.serialize_str(spelled(&mut [0; SPELLED], $prefix, self.0))
                 }
             }
 

@@ -203,6 +203,12 @@ pub struct CedarAnswer {
 }
 
 impl CedarAnswer {
+    /// The answer that lets a call run: a permit to run, and nothing that speaks of asking.
+    pub const PERMITTED: Self = Self {
+        run: Say::Permit,
+        ask: Say::Silent,
+    };
+
     /// Every answer there is.
     pub fn all() -> impl Iterator<Item = Self> {
         let both = |&run| Say::ALL.iter().map(move |&ask| Self { run, ask });

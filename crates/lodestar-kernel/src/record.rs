@@ -16,7 +16,8 @@ use crate::measure::{Found, Measured, Moved};
 use crate::protect::Reach;
 use crate::tool::ToolError;
 
-/// `action.proposed@1`: all that the gate's verdict depends on, beside policy and tools.
+/// `action.proposed@1`: all that the gate's verdict depends on, beside policy and tools. How much of it
+/// the log writes out, [`terse`](crate::terse) knows.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Proposal {
     /// The action.

@@ -40,6 +40,45 @@ pub struct Judgement {
     pub policy: Digest,
 }
 
+/// A judgement, as `action.judged@1` has it: the policy is the session's, and an allow has its usual
+/// answer unless it says otherwise.
+#[derive(Serialize)]
+pub(crate) struct JudgedLine<'a> {
+    action: ActionId,
+    verdict: Verdict,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    answer: Option<CedarAnswer>,
+    policies: &'a [PolicyId],
+    #[serde(skip_serializing_if = "<[_]>::is_empty")]
+    errors: &'a [EvaluationError],
+    #[serde(skip_serializing_if = "<[_]>::is_empty")]
+    tightened: &'a [Tightened],
+    #[serde(skip_serializing_if = "<[_]>::is_empty")]
+    signals: &'a [Signal],
+    #[serde(skip_serializing_if = "<[_]>::is_empty")]
+    heard: &'a [Signal],
+    #[serde(skip_serializing_if = "Option::is_none")]
+    requirement: Option<&'a Requirement>,
+}
+
+impl<'a> JudgedLine<'a> {
+    pub(crate) fn of(judgement: &'a Judgement) -> Self {
+        let is_usual =
+            judgement.verdict == Verdict::Allow && judgement.answer == CedarAnswer::PERMITTED;
+        Self {
+            action: judgement.action,
+            verdict: judgement.verdict,
+            answer: (!is_usual).then_some(judgement.answer),
+            policies: &judgement.policies,
+            errors: &judgement.errors,
+            tightened: &judgement.tightened,
+            signals: &judgement.signals,
+            heard: &judgement.heard,
+            requirement: judgement.requirement.as_ref(),
+        }
+    }
+}
+
 /// What tightened a verdict, and from where to where.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Tightened {

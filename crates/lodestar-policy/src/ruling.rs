@@ -50,7 +50,7 @@ use lodestar_log::{AppendError, LogWriter};
 use crate::approval::Closing;
 use crate::facts::Facts;
 use crate::gate::Gate;
-use crate::judgement::{Judgement, Signal};
+use crate::judgement::{JudgedLine, Judgement, Signal};
 
 /// A recorded verdict, sorted by what may follow.
 #[derive(Debug)]
@@ -256,7 +256,8 @@ impl Gate {
         proposed: u64,
     ) -> Result<Ruling, AppendError> {
         let judgement = self.judge(facts, heard);
-        let receipt = log.append(EventType::ACTION_JUDGED, actor, &[proposed], &judgement)?;
+        let line = JudgedLine::of(&judgement);
+        let receipt = log.append(EventType::ACTION_JUDGED, actor, &[proposed], &line)?;
         let seq = receipt.seq();
         let fingerprint = facts.fingerprint;
         let session = log.dir().session().clone();

@@ -14,6 +14,7 @@ use lodestar_core::ladder::Verdict;
 use lodestar_core::name::{PolicyId, SessionId};
 use lodestar_firewall::event::LogName;
 use lodestar_kernel::opening::Opening;
+use lodestar_kernel::terse;
 use lodestar_log::{Event, ProjectLog, Reader, SessionDir};
 use lodestar_policy::{Gate, Policy};
 use serde::Serialize;
@@ -166,7 +167,8 @@ pub fn derive(
         if !Actions::concerns(kind) {
             continue;
         }
-        match payload(&event, &dir, session)? {
+        let opening = actions.as_ref().map(Actions::opening);
+        match payload(&event, &dir, session, opening)? {
             Some(payload) => {
                 if let Some(actions) = &mut actions {
                     actions.follow(kind, &event, payload, &mut replay);
@@ -189,7 +191,7 @@ fn open(
     replay: &mut SessionReplay,
 ) -> Result<Option<Actions>, DeriveError> {
     let session = &place.session;
-    let payload = payload(first, dir, session)?;
+    let payload = payload(first, dir, session, None)?;
     let payload = payload.ok_or_else(|| DeriveError::OpeningRedacted(session.clone()))?;
     if payload.get("policy").is_none() {
         return Ok(None);
@@ -256,8 +258,9 @@ fn payload(
     event: &Event,
     dir: &SessionDir,
     session: &SessionId,
+    opening: Option<&Opening>,
 ) -> Result<Option<Value>, DeriveError> {
-    let whole = event.whole(dir);
+    let whole = terse::whole(event, dir, opening);
     Ok(whole.map_err(|problem| unreadable(session, format!("#{}: {problem}", event.seq)))?)
 }
 

@@ -10,6 +10,7 @@ use lodestar_firewall::Firewall;
 use lodestar_firewall::event::{FirewallEvent, LogName, Proposal, Reflected};
 use lodestar_firewall::fold;
 use lodestar_firewall::reflect::{self, Applied, Window};
+use lodestar_kernel::terse;
 use lodestar_log::{Event, Reader, SessionDir};
 use serde_json::json;
 
@@ -88,6 +89,9 @@ fn note(event: &Event, dir: &SessionDir, window: &mut Window) -> Result<(), Fail
     let Some(kind) = EventType::parse(event.kind.as_bytes()) else {
         return Ok(());
     };
+    if let Some(decision) = terse::synthesised(event, dir) {
+        window.decisions.push((event.seq, decision));
+    }
     let wanted = [
         EventType::DECISION_MADE,
         EventType::BELIEF_ADOPTED,

@@ -9,6 +9,7 @@ use lodestar_core::id::{ActionId, RequestId};
 use lodestar_core::time::Timestamp;
 use lodestar_kernel::opening::Opening;
 use lodestar_kernel::record::{Cleared, Finished, Rejected, Unknown};
+use lodestar_kernel::terse;
 use lodestar_log::{Event, Reader, SessionDir};
 use lodestar_policy::confirmation::{Consumed, SpentBefore};
 use lodestar_policy::{Answer, ApprovalRequest, Closed, Closing, Requests, Standing};
@@ -60,7 +61,7 @@ impl Past {
             return Ok(());
         };
         // What was redacted may have been what spent a grant: nobody can tell any more.
-        let Some(payload) = event.whole(dir).map_err(unreadable)? else {
+        let Some(payload) = terse::whole(event, dir, None).map_err(unreadable)? else {
             self.is_whole = false;
             return Ok(());
         };

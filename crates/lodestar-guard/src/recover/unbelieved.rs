@@ -15,6 +15,7 @@ use lodestar_firewall::store::Store;
 use lodestar_kernel::opening::Opening;
 use lodestar_kernel::record::Proposal;
 use lodestar_kernel::registry::GradedBy;
+use lodestar_kernel::terse;
 use lodestar_log::{Event, LogWriter, Reader, SessionDir};
 use lodestar_replay::catch_up;
 use serde::Deserialize;
@@ -64,7 +65,7 @@ struct Sought {
 }
 
 impl Sought {
-    fn follow(&mut self, event: &Event) {
+    fn follow(&mut self, event: &Event, dir: &SessionDir) {
         let Some(kind) = EventType::parse(event.kind.as_bytes()) else {
             return;
         };
@@ -81,11 +82,12 @@ impl Sought {
                     proposed: parent.and_then(|cleared| self.proposed.get(&cleared).copied()),
                     is_error: parent.is_none().then_some(false),
                 };
-                let named = read::<Named>(event);
+                let named = read::<Named>(event, dir);
                 self.pending.extend(named.map(|named| (named.id, pending)));
             }
             EventType::ACTION_COMPLETED => {
-                let is_error = read::<Ended>(event).map(|end| end.result == OutcomeResult::Failure);
+                let is_error =
+                    read::<Ended>(event, dir).map(|end| end.result == OutcomeResult::Failure);
                 let of_call = self.pending.values_mut();
                 of_call
                     .filter(|pending| pending.cleared == parent)
@@ -93,7 +95,7 @@ impl Sought {
                 parent.map(|cleared| self.proposed.remove(&cleared));
             }
             EventType::BELIEF_ADOPTED => {
-                if let Some(of) = read::<Of>(event) {
+                if let Some(of) = read::<Of>(event, dir) {
                     self.pending.remove(&of.observation);
                 }
             }
@@ -112,8 +114,8 @@ impl Sought {
     }
 }
 
-fn read<T: for<'de> Deserialize<'de>>(event: &Event) -> Option<T> {
-    serde_json::from_value(event.inline().ok()??).ok()
+fn read<T: for<'de> Deserialize<'de>>(event: &Event, dir: &SessionDir) -> Option<T> {
+    serde_json::from_value(terse::inline(event, dir).ok()??).ok()
 }
 
 /// Takes in what the session had not come to, so that its log has it before it is closed or goes on.
@@ -126,7 +128,7 @@ pub(super) fn take_in_rest(
     let dir = writer.dir();
     let mut sought = Sought::default();
     for event in Reader::open(dir).map_err(unreadable)? {
-        sought.follow(&event.map_err(unreadable)?);
+        sought.follow(&event.map_err(unreadable)?, dir);
     }
     let taken = taken(dir, opening, &sought.found())?;
     if taken.is_empty() {
@@ -164,7 +166,7 @@ fn taken(
     for event in Reader::open(dir).map_err(unreadable)? {
         let event = event.map_err(unreadable)?;
         if wanted.contains(&event.seq)
-            && let Ok(Some(payload)) = event.whole(dir)
+            && let Ok(Some(payload)) = terse::whole(&event, dir, Some(opening))
         {
             payloads.insert(event.seq, payload);
         }

@@ -10,10 +10,12 @@ use lodestar_core::id::{DecisionId, InvocationId, ObservationId};
 use lodestar_core::ladder::{Severity, Verdict};
 use lodestar_core::name::ToolName;
 use lodestar_core::provenance::{ArgumentProvenance, Label};
+use lodestar_core::time::Timestamp;
 use lodestar_kernel::record::Rejection;
 use lodestar_kernel::registry::{Entry, GradedBy};
 use lodestar_kernel::step::Step;
 use lodestar_kernel::stop::Stop;
+use lodestar_kernel::terse::ObservedLine;
 use lodestar_kernel::tool::{Output, Progress};
 use lodestar_kernel::{ClearError, Draft, HeldWorld, Limits, ProposeError, Proposed, Ran};
 use lodestar_policy::{Closing, Denied, Dependency, Permit, Ruling, Signal, explain};
@@ -60,9 +62,8 @@ const HEAVY: usize = 64 << 10;
 
 /// What a call carries out, and what that rests on.
 pub(super) struct Ground {
-    pub(super) decision: DecisionId,
-    /// The event that recorded it.
-    pub(super) seq: u64,
+    /// The decision, and the event that recorded it; none where it is that of making the call.
+    pub(super) decision: Option<(DecisionId, u64)>,
     pub(super) dependencies: Vec<Dependency>,
     /// How many beliefs more it rests on than are named.
     pub(super) left_out: usize,
@@ -258,15 +259,15 @@ impl Session {
         };
         let ground = match decision {
             Some(decision) => self.decided(decision).await?,
-            None => self.synthesise(&tool, &provenance).await?,
+            None => self.synthesise(&provenance).await?,
         };
         self.inner.kernel.steps().made(Step::Decided);
         let seen = ground.overflow();
         let draft = Draft {
             tool,
             arguments,
-            decision: ground.decision,
-            decided: Some(ground.seq),
+            decision: ground.decision.map(|(decision, _)| decision),
+            decided: ground.decision.map(|(_, seq)| seq),
             provenance,
             dependencies: ground.dependencies,
         };
@@ -288,11 +289,7 @@ impl Session {
     }
 
     /// The beliefs behind what was read, and where they stand.
-    async fn synthesise(
-        &self,
-        tool: &ToolName,
-        provenance: &[ArgumentProvenance],
-    ) -> Result<Ground, GuardError> {
+    async fn synthesise(&self, provenance: &[ArgumentProvenance]) -> Result<Ground, GuardError> {
         let read = provenance.iter().flat_map(|argument| {
             let inside = argument.inside.iter().map(|inside| &inside.label);
             std::iter::once(&argument.label).chain(inside)
@@ -311,10 +308,8 @@ impl Session {
         // What does not count any more is left out; the rest still explains the call.
         let standings = self.inner.memory.standings(beliefs).await?;
         let dependencies: Vec<_> = standings.into_iter().flatten().collect();
-        let (decision, seq) = self.record_synthesised(tool, &dependencies)?;
         Ok(Ground {
-            decision,
-            seq,
+            decision: None,
             dependencies,
             left_out,
         })
@@ -350,13 +345,13 @@ impl Session {
         output: &Output,
     ) -> Result<ObservationId, GuardError> {
         let (inner, action) = (&self.inner, &ran.proposal().action);
-        let (id, now) = inner.kernel.stamp(ObservationId::from_parts);
-        let (invocation_id, _) = inner.kernel.stamp(InvocationId::from_parts);
-        let observation = Observation {
+        let id = ObservationId::of_action(action.id);
+        let mut observation = Observation {
             id,
             tool: action.tool.clone(),
-            invocation_id,
-            captured_at: now,
+            invocation_id: InvocationId::of_action(action.id),
+            // The time of its line counts.
+            captured_at: Timestamp::MIN,
             session: self.id().clone(),
             project: inner.log.dir().project().clone(),
             actor: inner.actor.clone(),
@@ -367,9 +362,9 @@ impl Session {
         };
         let kind = EventType::OBSERVATION_RECORDED;
         let parents = [ran.cleared()];
-        inner
-            .log
-            .append(kind, &inner.actor, &parents, &observation)?;
+        let line = ObservedLine::of(action.id, &observation);
+        let receipt = inner.log.append(kind, &inner.actor, &parents, &line)?;
+        observation.captured_at = receipt.time();
         inner.kernel.steps().made(Step::Observed);
         let observation = Arc::new(observation);
         let taken = Taken {

@@ -16,9 +16,9 @@ use lodestar_core::provenance::GivenSource;
 use lodestar_core::scope::Scope;
 use lodestar_core::statement::Envelope;
 use lodestar_firewall::Context;
+use lodestar_kernel::terse;
 use lodestar_kernel::tool::NATIVE_SERVER;
 use lodestar_log::Reader;
-use lodestar_policy::Dependency;
 use serde_json::{Map, Value, json};
 use thiserror::Error;
 
@@ -208,7 +208,7 @@ impl Session {
             if !is_reading && kind != Some(EventType::DECISION_MADE) {
                 continue;
             }
-            let whole = event.whole(dir).map_err(|problem| unreadable(&problem))?;
+            let whole = terse::whole(&event, dir, None).map_err(|problem| unreadable(&problem))?;
             let Some(payload) = whole else { continue };
             if is_reading {
                 if let Ok(observation) = serde_json::from_value::<Observation>(payload) {
@@ -242,33 +242,10 @@ impl Session {
         let dependencies: Result<Vec<_>, _> = standings.into_iter().collect();
         let dependencies = dependencies.map_err(GuardError::UnknownBelief)?;
         Ok(Ground {
-            decision,
-            seq,
+            decision: Some((decision, seq)),
             dependencies,
             left_out: 0,
         })
-    }
-
-    pub(super) fn record_synthesised(
-        &self,
-        tool: &ToolName,
-        dependencies: &[Dependency],
-    ) -> Result<(DecisionId, u64), GuardError> {
-        let (id, now) = self.inner.kernel.stamp(DecisionId::from_parts);
-        let options = NonEmpty::one("call".to_owned());
-        let choice = Choice::new(options, "call".to_owned());
-        let decision = Decision {
-            id,
-            question: format!("call {}?", tool.shown()),
-            choice: choice.expect("INVARIANT: the only option is chosen"),
-            belief_dependencies: dependencies.iter().map(|one| one.belief).collect(),
-            policy_dependencies: Vec::new(),
-            made_by: self.inner.actor.clone(),
-            made_at: now,
-            origin: DecisionOrigin::Synthesised,
-        };
-        let seq = self.record_decision(&decision)?;
-        Ok((id, seq))
     }
 
     fn record_decision(&self, decision: &Decision) -> Result<u64, GuardError> {

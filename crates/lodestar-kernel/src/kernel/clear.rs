@@ -18,6 +18,7 @@ use crate::record::{Cleared, Notified, Proposal, Rejected, Rejection};
 use crate::registry::Entry;
 use crate::step::Step;
 use crate::stop::Stop;
+use crate::terse::ClearedLine;
 
 /// Leave to call the tool of one action, once.
 #[derive(Debug)]
@@ -114,7 +115,7 @@ impl Kernel {
         if stop.is_stopped() {
             return refuse(Rejection::Stopped);
         }
-        let (id, _) = self.stamp(ClearanceId::from_parts);
+        let id = ClearanceId::of_action(action.id);
         let cleared = Cleared {
             action: action.id,
             clearance: id,
@@ -125,7 +126,8 @@ impl Kernel {
             taken_at: permit.taken_at(),
         };
         let kind = EventType::ACTION_CLEARED;
-        let append = || self.log.append(kind, self.actor(), &parents, &cleared);
+        let line = ClearedLine::of(&cleared);
+        let append = || self.log.append(kind, self.actor(), &parents, &line);
         let clearing = permit.spend(|| self.halt.unless_halted(append));
         let receipt = match (clearing, permit.request()) {
             (Ok(Some(receipt)), _) => receipt?,

@@ -4,17 +4,18 @@ use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use lodestar_core::chain::{Outcome, OutcomeResult};
+use lodestar_core::chain::OutcomeResult;
 use lodestar_core::event::EventType;
-use lodestar_core::id::{ActionId, ObservationId, OutcomeId};
+use lodestar_core::id::{ActionId, ObservationId};
 use lodestar_log::{AppendError, Receipt};
 use serde_json::{Map, Value};
 
 use super::unended::{Reached, Unended};
 use super::{Clearance, Kernel};
-use crate::record::{Finished, Proposal};
+use crate::record::Proposal;
 use crate::step::Step;
 use crate::stop::Stop;
+use crate::terse::FinishedLine;
 use crate::tool::{Call, Effect, Output, Progress, Tool, ToolError};
 
 /// How long a call may take, and what can stop it earlier.
@@ -144,7 +145,6 @@ impl Kernel {
         mut ran: Ran,
         observations: Vec<ObservationId>,
     ) -> Result<(Receipt, Result<Output, ToolError>), AppendError> {
-        let (id, now) = self.stamp(OutcomeId::from_parts);
         let (kind, result) = match &ran.result {
             Ok(output) if output.is_error => (EventType::ACTION_COMPLETED, OutcomeResult::Failure),
             Ok(_) => (EventType::ACTION_COMPLETED, OutcomeResult::Success),
@@ -153,20 +153,17 @@ impl Kernel {
                 Effect::Unknown => (EventType::ACTION_FAILED, OutcomeResult::Unknown),
             },
         };
-        let finished = Finished {
-            outcome: Outcome {
-                id,
-                action: ran.proposal.action.id,
-                result,
-                effect_observations: observations,
-                duration_micros: u64::try_from(ran.duration.as_micros()).unwrap_or(u64::MAX),
-                ended_at: now,
-            },
-            error: ran.result.as_ref().err().cloned(),
-        };
+        let line = FinishedLine::new(
+            kind,
+            ran.proposal.action.id,
+            result,
+            ran.duration,
+            &observations,
+            ran.result.as_ref().err(),
+        );
         let receipt = self
             .log
-            .append(kind, self.actor(), &[ran.cleared()], &finished)?;
+            .append(kind, self.actor(), &[ran.cleared()], &line)?;
         ran.unended.ended();
         self.steps.made(Step::Finished);
         Ok((receipt, ran.result))

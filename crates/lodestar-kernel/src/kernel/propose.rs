@@ -22,6 +22,7 @@ use crate::measure::{Measured, Moved, Subject, fails_outright};
 use crate::record::{Proposal, Rejection};
 use crate::registry::Entry;
 use crate::step::Step;
+use crate::terse::ProposedLine;
 
 /// What somebody wants to do.
 #[derive(Debug, Clone)]
@@ -30,8 +31,8 @@ pub struct Draft {
     pub tool: ToolName,
     /// With which arguments.
     pub arguments: Map<String, Value>,
-    /// Carrying out which decision.
-    pub decision: DecisionId,
+    /// Carrying out which decision; without one, that of making this very call.
+    pub decision: Option<DecisionId>,
     /// The event that recorded the decision.
     pub decided: Option<u64>,
     /// Where each value came from.
@@ -96,9 +97,11 @@ impl Kernel {
         let tool = draft.tool.clone();
         let parents: Vec<u64> = draft.decided.into_iter().collect();
         match self.settle(draft) {
-            Ok((proposal, entry)) => {
+            Ok((mut proposal, entry)) => {
                 let kind = EventType::ACTION_PROPOSED;
-                let receipt = self.log.append(kind, self.actor(), &parents, &proposal)?;
+                let line = ProposedLine::of(&proposal);
+                let receipt = self.log.append(kind, self.actor(), &parents, &line)?;
+                proposal.action.proposed_at = receipt.time();
                 self.steps.made(Step::Proposed);
                 let proposed = Proposed {
                     proposal,
@@ -176,7 +179,7 @@ impl Kernel {
         let proposal = Proposal {
             action: Action {
                 id,
-                decision: draft.decision,
+                decision: draft.decision.unwrap_or(DecisionId::of_action(id)),
                 server: record.shape.server.clone(),
                 tool: draft.tool,
                 arguments,

@@ -214,7 +214,7 @@ fn draft(arguments: Value) -> Draft {
     Draft {
         tool: ToolName::new("box.act").unwrap(),
         arguments,
-        decision: DecisionId::from_parts(1, [0; 10]),
+        decision: Some(DecisionId::from_parts(1, [0; 10])),
         decided: None,
         provenance: Vec::new(),
         dependencies: Vec::new(),

@@ -190,6 +190,7 @@ impl Shared {
                 salt: &salt,
             },
         );
+        let time = state.tip.time;
         if after == After::Close {
             state.phase = Phase::Closed;
         }
@@ -205,6 +206,7 @@ impl Shared {
             shared: Arc::clone(self),
             seq,
             leaf,
+            time,
         })
     }
 

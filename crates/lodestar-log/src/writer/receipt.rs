@@ -6,6 +6,7 @@ use std::sync::Arc;
 use std::task::{Context, Poll};
 
 use lodestar_core::digest::Digest;
+use lodestar_core::time::Timestamp;
 
 use super::commit::Shared;
 use crate::error::Stopped;
@@ -25,6 +26,7 @@ pub struct Receipt {
     pub(super) shared: Arc<Shared>,
     pub(super) seq: u64,
     pub(super) leaf: Digest,
+    pub(super) time: Timestamp,
 }
 
 impl Receipt {
@@ -36,6 +38,11 @@ impl Receipt {
     /// Its leaf hash.
     pub fn leaf_hash(&self) -> Digest {
         self.leaf
+    }
+
+    /// The time in its head.
+    pub fn time(&self) -> Timestamp {
+        self.time
     }
 
     /// Blocks until the event is as safe as asked.

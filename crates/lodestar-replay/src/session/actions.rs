@@ -87,6 +87,11 @@ impl Actions {
         .contains(&kind)
     }
 
+    /// The opening that everything follows from.
+    pub(super) fn opening(&self) -> &Opening {
+        &self.opening
+    }
+
     /// What has to be so when the session is closed: whatever was cleared has an end.
     pub(super) fn closed(&self, seq: u64, replay: &mut SessionReplay) {
         let open = self

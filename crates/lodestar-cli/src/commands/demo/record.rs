@@ -16,6 +16,7 @@ use lodestar_firewall::{Context, ContextPolicy, Firewall};
 use lodestar_guard::SystemSurroundings;
 use lodestar_kernel::opening::Opening;
 use lodestar_kernel::record::{Cleared, Proposal};
+use lodestar_kernel::terse;
 use lodestar_log::{Event, Reader, SessionDir};
 use lodestar_policy::{Answer, Judgement};
 use lodestar_replay::follow_alone;
@@ -163,24 +164,33 @@ struct Told {
 }
 
 impl Told {
+    fn payload<T: DeserializeOwned>(&self, event: &Event, dir: &SessionDir) -> Result<T, Failure> {
+        let unreadable =
+            |problem: String| Failure::check(format!("event #{}: {problem}", event.seq));
+        let whole = terse::whole(event, dir, self.opening.as_ref());
+        let whole = whole.map_err(|problem| unreadable(problem.to_string()))?;
+        let whole = whole.ok_or_else(|| unreadable("it was redacted".to_owned()))?;
+        serde_json::from_value(whole).map_err(|problem| unreadable(problem.to_string()))
+    }
+
     fn take(&mut self, event: &Event, dir: &SessionDir) -> Result<(), Failure> {
         let seq = event.seq;
         match EventType::parse(event.kind.as_bytes()) {
-            Some(EventType::SESSION_OPENED) => self.opening = Some(payload(event, dir)?),
+            Some(EventType::SESSION_OPENED) => self.opening = Some(self.payload(event, dir)?),
             Some(EventType::ACTION_PROPOSED) => self.acts.push(Act {
                 seq,
-                proposal: payload(event, dir)?,
+                proposal: self.payload(event, dir)?,
                 verdict: None,
                 cleared: None,
             }),
             Some(EventType::ACTION_JUDGED) => {
-                let judgement: Judgement = payload(event, dir)?;
+                let judgement: Judgement = self.payload(event, dir)?;
                 if let Some(act) = Record::act(&mut self.acts, judgement.action) {
                     act.verdict = Some(judgement.verdict);
                 }
             }
             Some(EventType::ACTION_CLEARED) => {
-                let cleared: Cleared = payload(event, dir)?;
+                let cleared: Cleared = self.payload(event, dir)?;
                 if let Some(act) = Record::act(&mut self.acts, cleared.action) {
                     self.cleared
                         .insert(seq, act.argument("path").map(str::to_owned));
@@ -194,23 +204,14 @@ impl Told {
                     .find_map(|parent| self.cleared.get(parent));
                 self.readings.push(Reading {
                     seq,
-                    observation: payload(event, dir)?,
+                    observation: self.payload(event, dir)?,
                     path: cause.cloned().flatten(),
                 });
             }
-            Some(EventType::APPROVAL_GRANTED) => self.granted.push(payload(event, dir)?),
-            Some(EventType::APPROVAL_REFUSED) => self.refused.push(payload(event, dir)?),
+            Some(EventType::APPROVAL_GRANTED) => self.granted.push(self.payload(event, dir)?),
+            Some(EventType::APPROVAL_REFUSED) => self.refused.push(self.payload(event, dir)?),
             _ => {}
         }
         Ok(())
     }
-}
-
-fn payload<T: DeserializeOwned>(event: &Event, dir: &SessionDir) -> Result<T, Failure> {
-    let unreadable = |problem: String| Failure::check(format!("event #{}: {problem}", event.seq));
-    let whole = event
-        .whole(dir)
-        .map_err(|problem| unreadable(problem.to_string()))?;
-    let whole = whole.ok_or_else(|| unreadable("it was redacted".to_owned()))?;
-    serde_json::from_value(whole).map_err(|problem| unreadable(problem.to_string()))
 }

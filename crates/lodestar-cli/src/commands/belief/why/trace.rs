@@ -9,6 +9,7 @@ use lodestar_core::id::{BeliefId, ClaimId, DecisionId, ObservationId};
 use lodestar_core::time::Timestamp;
 use lodestar_firewall::event::{Adopted, Change, FirewallEvent, PromotionGround};
 use lodestar_firewall::fold;
+use lodestar_kernel::terse;
 use lodestar_log::{Event, Payload, Reader, SessionDir};
 use serde::Serialize;
 use serde_json::Value;
@@ -133,14 +134,17 @@ impl Trace {
         match kind {
             EventType::OBSERVATION_RECORDED => {
                 // The id is short, so it is never in a blob.
-                let payload = event.inline().ok().flatten();
+                let payload = terse::inline(event, dir).ok().flatten();
                 let id = payload.and_then(|p| p.get("id")?.as_str()?.parse().ok());
                 if let Some(id) = id {
                     self.observations.entry(id).or_insert(spot);
                 }
             }
-            EventType::DECISION_MADE => {
-                let decision: Option<Decision> = parsed(event, dir);
+            EventType::DECISION_MADE | EventType::ACTION_PROPOSED => {
+                let decision: Option<Decision> = match kind {
+                    EventType::DECISION_MADE => parsed(event, dir),
+                    _ => terse::synthesised(event, dir),
+                };
                 let rests = |d: &Decision| d.belief_dependencies.contains(&self.belief);
                 if let Some(decision) = decision.filter(rests) {
                     self.decisions.push(Decided { spot, decision });
@@ -240,7 +244,7 @@ impl Trace {
                     seq: event.seq,
                 };
                 if spots.contains(&spot) {
-                    let payload = event.whole(dir).ok().flatten();
+                    let payload = terse::whole(&event, dir, None).ok().flatten();
                     cited.insert(spot, Cited { event, payload });
                 }
             }

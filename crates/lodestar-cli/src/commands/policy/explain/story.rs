@@ -5,6 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use lodestar_core::event::EventType;
 use lodestar_kernel::opening::{Opening, PolicyRecord};
 use lodestar_kernel::record::{Proposal, Rejected};
+use lodestar_kernel::terse;
 use lodestar_log::{Event, Reader, SessionDir};
 use lodestar_policy::Judgement;
 use serde::de::DeserializeOwned;
@@ -146,7 +147,7 @@ fn by_id(id: &str, all: &[About], dir: &SessionDir) -> Result<String, Failure> {
 /// The policy of the session, and every event about an action.
 fn read(dir: &SessionDir, wanted: &Wanted) -> Result<(Option<PolicyRecord>, Vec<About>), Failure> {
     let mut reader = Reader::open(dir).map_err(Failure::io(dir.events_path()))?;
-    let (mut policy, mut all) = (None, Vec::new());
+    let (mut opening, mut all) = (None, Vec::new());
     let mut requests = BTreeMap::new();
     while let Some(event) = reader.next_event().map_err(|e| unreadable(dir, &e))? {
         let Some(kind) = EventType::parse(event.kind.as_bytes()) else {
@@ -157,7 +158,7 @@ fn read(dir: &SessionDir, wanted: &Wanted) -> Result<(Option<PolicyRecord>, Vec<
         if !is_opening && !is_about {
             continue;
         }
-        let Some(payload) = whole(&event, dir)? else {
+        let Some(payload) = whole(&event, dir, opening.as_ref())? else {
             if matches!(wanted, Wanted::Seq(seq) if *seq == event.seq) {
                 return Err(Failure::check(format!(
                     "what event #{} said was redacted: nothing of it can be explained",
@@ -167,9 +168,7 @@ fn read(dir: &SessionDir, wanted: &Wanted) -> Result<(Option<PolicyRecord>, Vec<
             continue;
         };
         if is_opening {
-            policy = serde_json::from_value::<Opening>(payload)
-                .ok()
-                .map(|opening| opening.policy);
+            opening = serde_json::from_value::<Opening>(payload).ok();
             continue;
         }
         let action = action(kind, &payload, &mut requests);
@@ -180,7 +179,7 @@ fn read(dir: &SessionDir, wanted: &Wanted) -> Result<(Option<PolicyRecord>, Vec<
             payload,
         });
     }
-    Ok((policy, all))
+    Ok((opening.map(|opening| opening.policy), all))
 }
 
 /// The action that an event is about; answers name a request, and the request its action.
@@ -206,10 +205,12 @@ fn action(
     }
 }
 
-fn whole(event: &Event, dir: &SessionDir) -> Result<Option<Value>, Failure> {
-    event
-        .whole(dir)
-        .map_err(|problem| odd(dir, event.seq, &problem.to_string()))
+fn whole(
+    event: &Event,
+    dir: &SessionDir,
+    opening: Option<&Opening>,
+) -> Result<Option<Value>, Failure> {
+    terse::whole(event, dir, opening).map_err(|problem| odd(dir, event.seq, &problem.to_string()))
 }
 
 fn parsed<T: DeserializeOwned>(about: About, dir: &SessionDir) -> Result<T, Failure> {
