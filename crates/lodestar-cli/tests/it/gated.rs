@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use lodestar_core::event::EventType;
 use lodestar_core::name::{ActorId, SessionId};
+use lodestar_kernel::terse;
 use lodestar_log::{LogWriter, Reader, WriterOptions};
 use serde_json::Value;
 
@@ -88,9 +89,14 @@ pub(crate) fn followed(world: &World, session: &str) -> Run {
 pub(crate) fn events(world: &World, session: &str) -> Vec<(u64, String, Value)> {
     let dir = world.session("web", session);
     let reader = Reader::open(&dir).expect("readable");
+    let mut opening = None;
     let events = reader.map(|event| {
         let event = event.expect("readable");
-        let payload = event.whole(&dir).expect("whole").unwrap_or_default();
+        let payload = terse::whole(&event, &dir, opening.as_ref()).expect("whole");
+        let payload = payload.unwrap_or_default();
+        if event.seq == 0 {
+            opening = serde_json::from_value(payload.clone()).ok();
+        }
         (event.seq, event.kind.clone(), payload)
     });
     events.collect()

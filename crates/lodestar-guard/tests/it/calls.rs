@@ -5,6 +5,7 @@ use lodestar_guard::{CallOptions, Holds, OpenError, Outcome};
 use lodestar_kernel::halt::Halt;
 use lodestar_kernel::record::Rejection;
 use lodestar_kernel::stop::Stop;
+use lodestar_kernel::terse;
 use serde_json::{Value, json};
 
 use crate::governed::{CountingTool, GRADES, Project, count, text, three};
@@ -27,7 +28,6 @@ async fn an_allowed_call_runs_once_and_writes_its_whole_story() {
         kinds,
         [
             "session.opened@1",
-            "decision.made@1",
             "action.proposed@1",
             "action.judged@1",
             "action.cleared@1",
@@ -345,16 +345,14 @@ async fn what_was_read_is_named_by_the_act_that_came_from_it_and_never_believed(
         (to(1)["label"].as_str(), to(2)["label"].as_str()),
         (Some("read"), Some("given"))
     );
-    let decisions: Vec<_> = events
-        .iter()
-        .filter(|(kind, _)| kind == "decision.made@1")
+    let dir = project.log().session(session.id());
+    let all = lodestar_log::Reader::open(&dir)
+        .unwrap()
+        .map(Result::unwrap);
+    let decisions: Vec<_> = all
+        .filter_map(|event| terse::synthesised(&event, &dir))
         .collect();
-    let rests_on = |at: usize| {
-        decisions[at].1["belief_dependencies"]
-            .as_array()
-            .unwrap()
-            .len()
-    };
+    let rests_on = |at: usize| decisions[at].belief_dependencies.len();
     assert!(rests_on(1) > 0 && rests_on(0) == 0);
     project.assert_sound(session.id());
 }

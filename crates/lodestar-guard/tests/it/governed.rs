@@ -16,6 +16,7 @@ use lodestar_core::name::{ProjectId, ServerIdentity, SessionId, ToolName};
 use lodestar_core::scope::Scope;
 use lodestar_core::sensitivity::DataSensitivity;
 use lodestar_guard::{Config, Holds, Keys, Session, Setup};
+use lodestar_kernel::terse;
 use lodestar_kernel::tool::{Call, Calling, Definition, Output, Tool};
 use lodestar_log::{LogRoot, ProjectLog, Reader, Trust};
 use lodestar_replay::SessionReplay;
@@ -107,10 +108,15 @@ impl Project {
     pub(crate) fn events(&self, session: &SessionId) -> Vec<(String, Value)> {
         let dir = self.log().session(session);
         let reader = Reader::open(&dir).unwrap();
+        let mut opening = None;
         reader
             .map(|event| {
                 let event = event.unwrap();
-                let payload = event.whole(&dir).unwrap().unwrap_or_default();
+                let payload = terse::whole(&event, &dir, opening.as_ref()).unwrap();
+                let payload = payload.unwrap_or_default();
+                if event.seq == 0 {
+                    opening = serde_json::from_value(payload.clone()).ok();
+                }
                 (event.kind, payload)
             })
             .collect()
