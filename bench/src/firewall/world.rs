@@ -187,6 +187,7 @@ impl World {
             call,
             observation,
             scope: &self.scope,
+            recorded: None,
         };
         let done = self.firewall.observe(intake, &mut self.tape);
         done.expect("an honest result is taken in")

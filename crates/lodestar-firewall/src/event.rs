@@ -1,8 +1,8 @@
 //! What the firewall writes to the log, and where in the log it stands.
 //!
 //! The firewall itself writes nothing: a [`Recorder`] does, and what it has recorded the [fold]
-//! applies to the store. These payloads are self-sufficient: from them alone, in the order of each
-//! belief's revisions, the store follows, live and rebuilt alike.
+//! applies to the store. From these payloads, and from the results that `belief.adopted@2` names, the
+//! store follows, in the order of each belief's revisions, live and rebuilt alike.
 //!
 //! [fold]: crate::fold
 
@@ -70,6 +70,17 @@ pub struct Adopted {
     /// What speaks against each other, for readers.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub contradictions: Vec<Contradiction>,
+}
+
+/// `belief.adopted@2`: results of tools whose adoption says nothing beyond itself. What is believed of
+/// each follows from the observation, the call that it came of and the moment: see
+/// [`Plain`](crate::Plain).
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ResultsAdopted {
+    /// When.
+    pub adopted_at: Timestamp,
+    /// The events of the same log that recorded the observations, in the order of adoption.
+    pub results: Vec<u64>,
 }
 
 /// What became of one belief.
@@ -202,6 +213,8 @@ pub enum Proposal {
 pub enum FirewallEvent {
     /// `belief.adopted@1`
     Adopted(Adopted),
+    /// `belief.adopted@2`
+    ResultsAdopted(ResultsAdopted),
     /// `belief.moved@1`
     Moved(Moved),
     /// `belief.promoted@1`
@@ -219,6 +232,7 @@ impl FirewallEvent {
     pub fn event_type(&self) -> EventType {
         match self {
             Self::Adopted(_) => EventType::BELIEF_ADOPTED,
+            Self::ResultsAdopted(_) => EventType::RESULTS_ADOPTED,
             Self::Moved(_) => EventType::BELIEF_MOVED,
             Self::Promoted(_) => EventType::BELIEF_PROMOTED,
             Self::ReadPrivileged(_) => EventType::BELIEF_READ_PRIVILEGED,
@@ -237,6 +251,7 @@ impl FirewallEvent {
         }
         match kind {
             EventType::BELIEF_ADOPTED => parse(payload, Self::Adopted),
+            EventType::RESULTS_ADOPTED => parse(payload, Self::ResultsAdopted),
             EventType::BELIEF_MOVED => parse(payload, Self::Moved),
             EventType::BELIEF_PROMOTED => parse(payload, Self::Promoted),
             EventType::BELIEF_READ_PRIVILEGED => parse(payload, Self::ReadPrivileged),
@@ -252,6 +267,7 @@ impl Serialize for FirewallEvent {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         match self {
             Self::Adopted(payload) => payload.serialize(serializer),
+            Self::ResultsAdopted(payload) => payload.serialize(serializer),
             Self::Moved(payload) => payload.serialize(serializer),
             Self::Promoted(payload) => payload.serialize(serializer),
             Self::ReadPrivileged(payload) => payload.serialize(serializer),

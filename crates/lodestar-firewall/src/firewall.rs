@@ -13,6 +13,7 @@ mod intake;
 mod link;
 mod moves;
 mod people;
+mod plain;
 mod privileged;
 
 pub use adopt::Outcome;
@@ -22,6 +23,7 @@ pub use import::ImportBatch;
 pub use intake::{Intake, Measurement};
 pub use moves::Finding;
 pub use people::claim_digest;
+pub use plain::{Plain, Underivable};
 pub use privileged::{Audit, AuditRow};
 
 use lodestar_core::chain::AdoptionRefused;

@@ -12,6 +12,7 @@ use lodestar_core::chain::{
 };
 use thiserror::Error;
 
+use crate::Plain;
 use crate::event::{Adopted, Cause, Change, FirewallEvent, LogPosition, PromotionGround};
 use crate::judge;
 use crate::row::keys::{Keyring, Standing};
@@ -65,27 +66,38 @@ pub fn apply(
     apply_so(store, keys, event, at, Way::Live)
 }
 
-/// Applies adoptions of one log, in their order, whose rows are signed together. None of them changes
-/// anything that was there before.
-pub(crate) fn apply_together(
+/// Most rows that share a signature, but for those of one `belief.adopted@1`: each carries its way to
+/// what was signed, and what is saved on signatures is lost on ways beyond this.
+const MOST_SIGNED: usize = 32;
+
+/// Applies what a `belief.adopted@2` that was recorded just now adopted.
+pub(crate) fn enter_results(
     store: &mut dyn Writing,
     keys: &Keyring,
-    events: &[(Adopted, LogPosition)],
+    results: &[Plain],
+    at: &LogPosition,
 ) -> Result<(), FoldError> {
-    let (Some((_, first)), Some((_, last))) = (events.first(), events.last()) else {
-        return Ok(());
-    };
-    let signer = keys.own_id().as_str();
-    if first.seq < store.next(signer, &first.log)? {
-        return Err(bad(first, "the store knows more than its log: rebuild it"));
+    if at.seq < store.next(keys.own_id().as_str(), &at.log)? {
+        return Err(bad(at, "the store knows more than its log: rebuild it"));
     }
-    let mut rows = Vec::new();
-    for (event, at) in events {
-        rows.extend(adopted_rows(event, at)?);
-    }
-    keys.sign(&mut rows);
-    store.insert(&rows)?;
-    store.advance(signer, &last.log, last.seq + 1)?;
+    adopt_results(store, keys, results, at, Way::Live)
+}
+
+/// They only add rows, and whoever has them has them from the gate: there is nothing to check.
+fn adopt_results(
+    store: &mut dyn Writing,
+    keys: &Keyring,
+    results: &[Plain],
+    at: &LogPosition,
+    way: Way,
+) -> Result<(), FoldError> {
+    let beliefs = results.iter();
+    let beliefs = beliefs.flat_map(|one| StoredBelief::adopted(one.adopted(), at));
+    let mut rows: Vec<_> = beliefs.map(|belief| StoredRow::of(&belief)).collect();
+    rows.chunks_mut(MOST_SIGNED)
+        .for_each(|some| keys.sign(some));
+    insert(store, &rows, way)?;
+    store.advance(keys.own_id().as_str(), &at.log, at.seq + 1)?;
     Ok(())
 }
 
@@ -115,6 +127,12 @@ fn apply_so(
             "it changes a belief in a way that such an event cannot",
         ));
     }
+    if let FirewallEvent::ResultsAdopted(_) = event {
+        return Err(bad(
+            at,
+            "it names results, which have to be looked up in its log",
+        ));
+    }
     let mut waiting = Vec::new();
     if let FirewallEvent::Adopted(adopted) = event {
         adopt(store, keys, adopted, at, way)?;
@@ -140,7 +158,8 @@ pub fn changes(event: &FirewallEvent) -> &[Change] {
         FirewallEvent::Adopted(adopted) => &adopted.changes,
         FirewallEvent::Moved(moved) => &moved.changes,
         FirewallEvent::Promoted(promoted) => std::slice::from_ref(&promoted.change),
-        FirewallEvent::ReadPrivileged(_)
+        FirewallEvent::ResultsAdopted(_)
+        | FirewallEvent::ReadPrivileged(_)
         | FirewallEvent::Reflected(_)
         | FirewallEvent::Revised(_) => &[],
     }
@@ -188,12 +207,16 @@ fn adopt(
 ) -> Result<(), FoldError> {
     let mut rows = adopted_rows(event, at)?;
     keys.sign(&mut rows);
+    insert(store, &rows, way)
+}
+
+fn insert(store: &mut dyn Writing, rows: &[StoredRow], way: Way) -> Result<(), FoldError> {
     if let Way::Again = way {
         // The log says what these rows are; whatever stands in their place was put there.
         let ids: Vec<_> = rows.iter().map(|row| row.id.as_str()).collect();
         store.remove(&ids)?;
     }
-    store.insert(&rows)?;
+    store.insert(rows)?;
     Ok(())
 }
 
@@ -334,6 +357,23 @@ impl Rebuild {
         let waiting = apply_so(store, keys, event, at, Way::Again)?;
         self.waiting.extend(waiting);
         Ok(())
+    }
+
+    /// Applies what a `belief.adopted@2` adopted; once, however often it is asked to.
+    ///
+    /// That the log says so is enough for the rows: whether an older belief should have spoken up
+    /// depends on what other sessions had done by then, which comes in any order here.
+    pub fn apply_results(
+        &mut self,
+        store: &mut dyn Writing,
+        keys: &Keyring,
+        results: &[Plain],
+        at: &LogPosition,
+    ) -> Result<(), FoldError> {
+        if at.seq < store.next(keys.own_id().as_str(), &at.log)? {
+            return Ok(());
+        }
+        adopt_results(store, keys, results, at, Way::Again)
     }
 
     /// Applies what had to wait, and gives back what never had its turn: two sessions that both

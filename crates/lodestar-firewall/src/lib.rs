@@ -62,6 +62,6 @@ pub mod world;
 pub use firewall::{
     Audit, AuditRow, Context, ContextBelief, ContextPolicy, Derivation, Dispute, Finding, Firewall,
     FirewallError, ImportBatch, Intake, Left, MAX_CONTEXT, MAX_WORD_AGE, Measurement, OrderRefused,
-    Outcome, around, claim_digest, probe_world,
+    Outcome, Plain, Underivable, around, claim_digest, probe_world,
 };
 pub use judge::{MoveRefused, WhyRefused};

@@ -16,9 +16,8 @@ use lodestar_log::{Event, ProjectLog, Reader, Trust};
 use serde::Serialize;
 use thiserror::Error;
 
-use crate::follow::{
-    Followed, LOST, PAGE, ReplayError, StoreProgress, changes_beliefs, lead, transact, verified,
-};
+use crate::follow::{Followed, LOST, PAGE, ReplayError, StoreProgress, lead, transact, verified};
+use crate::results::changes_beliefs;
 
 /// Something about a store that a person should know.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Error)]

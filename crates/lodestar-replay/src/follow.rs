@@ -3,20 +3,21 @@
 use std::collections::BTreeSet;
 use std::io;
 
-use lodestar_core::event::EventType;
 use lodestar_core::name::SessionId;
-use lodestar_firewall::event::{FirewallEvent, LogName, LogPosition};
+use lodestar_firewall::event::{LogName, LogPosition};
 use lodestar_firewall::fold::{FoldError, Rebuild, Waiting};
 use lodestar_firewall::row::StoredRow;
 use lodestar_firewall::row::keys::{Keyring, Standing};
 use lodestar_firewall::store::{Store, StoreError, Verdict, Writing};
 use lodestar_log::verify::{SessionState, VerifyOptions, is_live, verify_project, verify_session};
 use lodestar_log::{
-    Event, Ledger, LedgerState, Problem, ProblemKind, ProjectLog, ReadError, Reader, SessionDir,
+    Ledger, LedgerState, Problem, ProblemKind, ProjectLog, ReadError, Reader, SessionDir,
     SessionFacts, Trust,
 };
 use serde_json::Value;
 use thiserror::Error;
+
+use crate::results::{Recorded, Results};
 
 /// Rows that are held at a time.
 pub(crate) const PAGE: usize = 512;
@@ -44,8 +45,8 @@ pub struct Followed {
     pub refused: Vec<Refused>,
     /// Changes that never had their turn: the belief had changed otherwise before.
     pub left: Vec<Waiting>,
-    /// Redacted events that adopted or changed beliefs, by session and number: what they brought is
-    /// not there, and what they superseded or set apart may stand again.
+    /// Redacted events that adopted or changed beliefs, or that what was adopted rests on, by session
+    /// and number: what they brought is not there, and what they superseded or set apart may stand again.
     pub redacted: Vec<(String, u64)>,
 }
 
@@ -421,25 +422,33 @@ fn lead_one(
     let signer = keys.own_id().as_str();
     let next = tx.next(signer, &log)?;
     let reader = Reader::open(&session.dir)?;
+    let mut results = Results::new(&session.dir);
+    let redacted = |seq: u64| (log.session.to_string(), seq);
     for event in reader {
         let event = event.map_err(|error: ReadError| session.gone(error))?;
         if event.seq < next {
+            results.pass(&event);
             continue;
         }
-        let recorded = match firewall_event(&event, session)? {
-            Recorded::Other => continue,
-            Recorded::Redacted => {
-                followed.redacted.push((log.session.to_string(), event.seq));
-                continue;
-            }
-            Recorded::Event(recorded) => recorded,
-        };
         let at = LogPosition {
             log: log.clone(),
             seq: event.seq,
             leaf: event.leaf_hash,
         };
-        fold.apply(tx, keys, &recorded, &at)?;
+        let recorded = results.follow(&event);
+        match recorded.map_err(|problem| session.gone(format!("#{}: {problem}", event.seq)))? {
+            Recorded::Other => continue,
+            Recorded::Redacted => {
+                followed.redacted.push(redacted(event.seq));
+                continue;
+            }
+            Recorded::Event(recorded) => fold.apply(tx, keys, &recorded, &at)?,
+            Recorded::Results(adoption) => {
+                let gone = adoption.redacted.iter();
+                followed.redacted.extend(gone.map(|seq| redacted(*seq)));
+                fold.apply_results(tx, keys, &adoption.plain(), &at)?;
+            }
+        }
         followed.events += 1;
     }
     if let Some(size) = session.closed
@@ -448,47 +457,6 @@ fn lead_one(
         tx.advance(signer, &log, size)?;
     }
     Ok(())
-}
-
-/// What an event of a log is to a store.
-pub(crate) enum Recorded {
-    /// It changes no belief.
-    Other,
-    /// It did, and nobody can tell any more how.
-    Redacted,
-    Event(Box<FirewallEvent>),
-}
-
-/// Whether events of this type change beliefs.
-pub(crate) fn changes_beliefs(kind: EventType) -> bool {
-    [
-        EventType::BELIEF_ADOPTED,
-        EventType::BELIEF_MOVED,
-        EventType::BELIEF_PROMOTED,
-    ]
-    .contains(&kind)
-}
-
-fn firewall_event(event: &Event, session: &Counted) -> Result<Recorded, ReplayError> {
-    let read = read_event(event, &session.dir);
-    read.map_err(|problem| session.gone(format!("#{}: {problem}", event.seq)))
-}
-
-/// Reads what an event says of beliefs, if anything.
-pub(crate) fn read_event(event: &Event, dir: &SessionDir) -> Result<Recorded, String> {
-    let kind = EventType::parse(event.kind.as_bytes());
-    let Some(kind) = kind.filter(|kind| changes_beliefs(*kind)) else {
-        return Ok(Recorded::Other);
-    };
-    let payload = event.whole(dir).map_err(|problem| problem.to_string())?;
-    let Some(payload) = payload else {
-        return Ok(Recorded::Redacted);
-    };
-    match FirewallEvent::read(kind, payload) {
-        Some(Ok(recorded)) => Ok(Recorded::Event(Box::new(recorded))),
-        Some(Err(problem)) => Err(problem.to_string()),
-        None => Ok(Recorded::Other),
-    }
 }
 
 /// Runs work in one transaction.

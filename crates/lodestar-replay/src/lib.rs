@@ -4,6 +4,7 @@
 //! - [`rebuild`]: a store that was lost or edited is made again, from verified logs
 //! - [`follow_alone`]: what one session came to, whatever it lacked
 //! - [`examine`]: does a store say what its logs say?
+//! - [`Results`]: what the calls of a session returned, and what adopting it means
 //! - [`derive`]: does a session follow from its own log, verdict by verdict?
 //!
 //! A session counts only if the ledger knows it and its own chain, checkpoint and payloads verify;
@@ -12,8 +13,10 @@
 
 mod examine;
 mod follow;
+mod results;
 mod session;
 
 pub use examine::{StoreFinding, StoreReport, examine};
 pub use follow::{Followed, Refused, ReplayError, StoreProgress, catch_up, follow_alone, rebuild};
+pub use results::{Adoption, Called, Recorded, Results, Returned, UnreadableBeliefs, extractors};
 pub use session::{DeriveError, Difference, Otherwise, SessionReplay, derive};

@@ -178,6 +178,8 @@ pub fn derive(
         }
     }
     beliefs::derive(log, session, operators, &mut replay)?;
+    replay.redacted.sort_unstable();
+    replay.redacted.dedup();
     replay.differences.sort_by_key(|difference| difference.seq);
     Ok(replay)
 }

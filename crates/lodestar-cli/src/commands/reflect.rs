@@ -7,11 +7,11 @@ use lodestar_core::chain::Decision;
 use lodestar_core::event::EventType;
 use lodestar_core::id::BeliefId;
 use lodestar_firewall::Firewall;
-use lodestar_firewall::event::{FirewallEvent, LogName, Proposal, Reflected};
+use lodestar_firewall::event::{Adopted, FirewallEvent, LogName, Proposal, Reflected};
 use lodestar_firewall::fold;
 use lodestar_firewall::reflect::{self, Applied, Window};
-use lodestar_kernel::terse;
 use lodestar_log::{Event, Reader, SessionDir};
+use lodestar_replay::{Recorded, Results};
 use serde_json::json;
 
 use super::belief::text;
@@ -78,55 +78,60 @@ pub(crate) fn run(args: &ReflectArgs, app: &mut App) -> Result<Exit, Failure> {
 fn window(dir: &SessionDir) -> Result<Window, Failure> {
     let mut reader = Reader::open(dir).map_err(Failure::io(dir.events_path()))?;
     let mut window = Window::default();
+    let mut results = Results::new(dir);
     while let Some(event) = reader.next_event().map_err(|e| unreadable(dir, &e))? {
         window.until = event.seq + 1;
-        note(&event, dir, &mut window)?;
+        note(&event, dir, &mut results, &mut window)?;
     }
     Ok(window)
 }
 
-fn note(event: &Event, dir: &SessionDir, window: &mut Window) -> Result<(), Failure> {
-    let Some(kind) = EventType::parse(event.kind.as_bytes()) else {
-        return Ok(());
-    };
-    if let Some(decision) = terse::synthesised(event, dir) {
-        window.decisions.push((event.seq, decision));
-    }
-    let wanted = [
-        EventType::DECISION_MADE,
-        EventType::BELIEF_ADOPTED,
-        EventType::BELIEF_MOVED,
-        EventType::BELIEF_PROMOTED,
-    ];
-    if !wanted.contains(&kind) {
-        return Ok(());
-    }
+fn note(
+    event: &Event,
+    dir: &SessionDir,
+    results: &mut Results,
+    window: &mut Window,
+) -> Result<(), Failure> {
     let failed = |problem: String| {
         let place = format!("{}#{}", dir.session(), event.seq);
         Failure::check(format!("{place} cannot be read: {problem}"))
             .help("`lodestar log verify` says what is wrong with the session")
     };
-    let Some(payload) = event.whole(dir).map_err(|e| failed(e.to_string()))? else {
-        return Ok(());
-    };
-    if kind == EventType::DECISION_MADE {
-        let decision: Decision =
-            serde_json::from_value(payload).map_err(|e| failed(e.to_string()))?;
+    if let Some(decision) = results.synthesised(event) {
         window.decisions.push((event.seq, decision));
-        return Ok(());
     }
-    let Some(recorded) = FirewallEvent::read(kind, payload) else {
-        return Ok(());
+    if EventType::parse(event.kind.as_bytes()) == Some(EventType::DECISION_MADE) {
+        let payload = results.whole(event).map_err(|e| failed(e.to_string()))?;
+        if let Some(payload) = payload {
+            let decision: Decision =
+                serde_json::from_value(payload).map_err(|e| failed(e.to_string()))?;
+            window.decisions.push((event.seq, decision));
+        }
+    }
+    let recorded = results.follow(event).map_err(|e| failed(e.to_string()))?;
+    let touched: Vec<BeliefId> = match &recorded {
+        Recorded::Other | Recorded::Redacted => Vec::new(),
+        Recorded::Results(adoption) => {
+            let adopted = adoption.results.iter();
+            adopted
+                .flat_map(|(_, plain)| ids(plain.adopted()))
+                .collect()
+        }
+        Recorded::Event(recorded) => {
+            let changed = fold::changes(recorded).iter().map(|change| change.belief);
+            match recorded.as_ref() {
+                FirewallEvent::Adopted(adopted) => ids(adopted).chain(changed).collect(),
+                _ => changed.collect(),
+            }
+        }
     };
-    let recorded = recorded.map_err(|e| failed(e.to_string()))?;
-    let adopted: Vec<BeliefId> = match &recorded {
-        FirewallEvent::Adopted(adopted) => adopted.beliefs.iter().map(|b| b.id).collect(),
-        _ => Vec::new(),
-    };
-    let changed = fold::changes(&recorded).iter().map(|change| change.belief);
-    let touched = adopted.into_iter().chain(changed);
-    window.beliefs.extend(touched.map(|id| (event.seq, id)));
+    let touched = touched.into_iter().map(|id| (event.seq, id));
+    window.beliefs.extend(touched);
     Ok(())
+}
+
+fn ids(adopted: &Adopted) -> impl Iterator<Item = BeliefId> {
+    adopted.beliefs.iter().map(|belief| belief.id)
 }
 
 /// Each proposal for people: what, and of what.

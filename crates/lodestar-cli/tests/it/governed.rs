@@ -138,6 +138,7 @@ impl Governed {
             },
             observation: &observation,
             scope: &scope(),
+            recorded: None,
         };
         self.firewall
             .observe(intake, &mut self.recorder)

@@ -51,6 +51,7 @@ catalogue! {
     ATTESTATION_OVERWRITTEN = "attestation.overwritten" @ 1 by Gateway: "facts that the client sent although only the server derives them, and what the server put in their place";
     ATTESTATION_REFUSED = "attestation.refused" @ 1 by Gateway: "run, device, refusal code, field that differed";
     BELIEF_ADOPTED = "belief.adopted" @ 1 by Firewall: "claims, evidence, beliefs of one observation together, and what followed for older beliefs: superseded, promoted by direct evidence, contradicted";
+    RESULTS_ADOPTED = "belief.adopted" @ 2 by Firewall: "moment, and the observations of calls whose beliefs were adopted then and say nothing beyond themselves: what is believed follows from observation, proposal, end of the call and opening";
     BELIEF_MOVED = "belief.moved" @ 1 by Firewall: "for each belief: axis, from, to, authority, cause";
     BELIEF_PROMOTED = "belief.promoted" @ 1 by Firewall: "belief and what promoted it: a signed statement, or a rule id with its evidence";
     BELIEF_READ_PRIVILEGED = "belief.read_privileged" @ 1 by Firewall: "who read past the context policy, and the query";

@@ -3,24 +3,27 @@
 use std::collections::HashSet;
 
 use lodestar_core::chain::{
-    Adoption, Belief, BeliefAuthority, BeliefRecord, Claim, Confidence, EvidenceFreshness,
-    EvidenceItem, EvidenceQuality, EvidenceRelation, EvidenceSet, EvidenceSource,
+    Adoption, AdoptionRefused, Belief, BeliefAuthority, BeliefRecord, Claim, Confidence,
+    EvidenceFreshness, EvidenceItem, EvidenceQuality, EvidenceRelation, EvidenceSet,
+    EvidenceSource, Predicate, Truth,
 };
 use lodestar_core::id::{BeliefId, EvidenceId, EvidenceSetId, ObservationId};
 use lodestar_core::name::{CalibrationClass, IndependenceGroup, ProjectId};
 use lodestar_core::time::Timestamp;
 
 use super::link::{self, Following};
+use super::plain::Plain;
 use super::{Firewall, FirewallError, enter, transact};
-use crate::event::{Adopted, FirewallEvent, LogPosition, Recorder, Source, Surroundings};
+use crate::event::{
+    Adopted, FirewallEvent, LogPosition, Recorder, ResultsAdopted, Source, Surroundings,
+};
 use crate::fold;
 use crate::row::keys::Keyring;
 use crate::store::Writing;
 
 /// A claim that is to be weighed, with the evidence that it brings along itself.
 pub(super) struct Draft {
-    /// The id that the belief must have; chosen here where there is none.
-    pub(super) id: Option<BeliefId>,
+    pub(super) names: Names,
     /// The project whose log records it.
     pub(super) project: ProjectId,
     pub(super) claim: Claim,
@@ -33,12 +36,29 @@ pub(super) struct Draft {
     pub(super) observed_at: Timestamp,
 }
 
+/// The ids of what comes of one claim.
+pub(super) struct Names {
+    pub(super) evidence: EvidenceId,
+    pub(super) evidence_set: EvidenceSetId,
+    pub(super) belief: BeliefId,
+}
+
+impl Names {
+    pub(super) fn drawn(ids: &mut Ids<'_>) -> Self {
+        Self {
+            evidence: ids.next(EvidenceId::from_parts),
+            evidence_set: ids.next(EvidenceSetId::from_parts),
+            belief: ids.next(BeliefId::from_parts),
+        }
+    }
+}
+
 /// What came of an intake.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Outcome {
-    /// The event, as it was recorded.
+    /// What was adopted, and what followed.
     pub adopted: Adopted,
-    /// Where it stands.
+    /// The event that says so.
     pub at: LogPosition,
 }
 
@@ -72,6 +92,8 @@ impl<'a> Ids<'a> {
 /// What one observation gave, to be weighed together.
 pub(super) struct Lot {
     pub(super) observation: ObservationId,
+    /// The event that recorded a tool's result; none for what is no such, or where nobody knows.
+    pub(super) recorded: Option<u64>,
     pub(super) source: Option<Source>,
     pub(super) drafts: Vec<Draft>,
 }
@@ -88,6 +110,7 @@ impl Firewall {
     ) -> Result<Outcome, FirewallError> {
         let lot = Lot {
             observation,
+            recorded: None,
             source,
             drafts,
         };
@@ -109,100 +132,152 @@ impl Firewall {
             ..
         } = self;
         let mut ids = Ids::new(surroundings.as_mut(), now);
-        let mut recorded = false;
-        let adopted = transact(store, |tx| {
-            let mut batch = Batch::default();
+        let mut batch = Batch::new(now);
+        let done = transact(store, |tx| {
             for lot in lots {
-                if batch.is_about_the_same(&lot) {
-                    batch.enter(tx, keys)?;
-                }
-                let adopted = weigh(tx, keys, &mut ids, lot, now)?;
-                let event = FirewallEvent::Adopted(adopted);
-                let at = recorder.record(&event)?;
-                recorded = true;
-                batch.add(tx, keys, event, at)?;
+                batch.add(tx, keys, &mut ids, lot, recorder)?;
             }
-            batch.enter(tx, keys)?;
-            recorder.hand_over()?;
-            Ok(batch.finished())
+            batch.enter(tx, keys, recorder)?;
+            Ok(recorder.hand_over()?)
         });
         // What was recorded before the failure is not in the store either.
-        store.stopped |= recorded && adopted.is_err();
-        adopted
+        store.stopped |= batch.recorded && done.is_err();
+        done.map(|()| batch.outcomes)
     }
 }
 
-/// Most rows that share a signature, but for those of one event: each carries its way to what was signed,
-/// and what is saved on signatures is lost on ways beyond this.
-const MAX_TOGETHER: usize = 32;
-
-/// Adoptions that are recorded, the last of which the store does not have yet: those are entered together,
-/// as long as none is about what another is about.
+/// What adoptions that wait together are about.
 #[derive(Default)]
+struct About(HashSet<(String, String)>);
+
+impl About {
+    fn add(&mut self, claim: &Predicate) {
+        self.0
+            .insert((claim.subject.clone(), claim.relation.clone()));
+    }
+
+    fn has(&self, claim: &Predicate) -> bool {
+        let key = (claim.subject.clone(), claim.relation.clone());
+        !self.0.is_empty() && self.0.contains(&key)
+    }
+}
+
+/// Adoptions in their order. Those that say nothing beyond themselves gather, and are recorded with one
+/// event and entered together: before anything else is recorded, and before anything is weighed that
+/// they have a say in.
 struct Batch {
-    adopted: Vec<(Adopted, LogPosition)>,
-    entered: usize,
-    /// What those that are not entered are about.
-    about: HashSet<(String, String)>,
+    now: Timestamp,
+    gathered: Vec<(u64, Plain)>,
+    /// What those that gathered say is so, and what they have only heard.
+    settled: About,
+    rumours: About,
+    outcomes: Vec<Outcome>,
+    recorded: bool,
 }
 
 impl Batch {
-    fn is_about_the_same(&self, lot: &Lot) -> bool {
-        let mut claims = lot.drafts.iter().map(|draft| &draft.claim.predicate);
-        claims.any(|claim| {
-            let key = (claim.subject.clone(), claim.relation.clone());
-            self.about.contains(&key)
-        })
+    fn new(now: Timestamp) -> Self {
+        Self {
+            now,
+            gathered: Vec::new(),
+            settled: About::default(),
+            rumours: About::default(),
+            outcomes: Vec::new(),
+            recorded: false,
+        }
     }
 
     fn add(
         &mut self,
         tx: &mut dyn Writing,
         keys: &Keyring,
-        event: FirewallEvent,
-        at: LogPosition,
+        ids: &mut Ids<'_>,
+        lot: Lot,
+        recorder: &mut dyn Recorder,
     ) -> Result<(), FirewallError> {
-        let FirewallEvent::Adopted(adopted) = &event else {
-            unreachable!("INVARIANT: only adoptions are added")
-        };
-        let changes_others = !adopted.changes.is_empty() || !adopted.contradictions.is_empty();
-        if changes_others || self.about.len() + adopted.claims.len() > MAX_TOGETHER {
-            self.enter(tx, keys)?;
+        if self.has_a_say(&lot) {
+            self.enter(tx, keys, recorder)?;
         }
-        if changes_others {
-            enter(tx, keys, &event, &at)?;
-            self.entered += 1;
-        } else {
-            let claims = adopted.claims.iter().map(|claim| &claim.predicate);
-            self.about
-                .extend(claims.map(|claim| (claim.subject.clone(), claim.relation.clone())));
+        match weigh(tx, keys, ids, lot, self.now)? {
+            Weighed::Plain(seq, plain) => self.gather(seq, plain),
+            Weighed::Whole(adopted) => {
+                self.enter(tx, keys, recorder)?;
+                let event = FirewallEvent::Adopted(adopted);
+                let at = self.record(&event, recorder)?;
+                enter(tx, keys, &event, &at)?;
+                if let FirewallEvent::Adopted(adopted) = event {
+                    self.outcomes.push(Outcome { adopted, at });
+                }
+            }
         }
-        let FirewallEvent::Adopted(adopted) = event else {
-            unreachable!("INVARIANT: only adoptions are added")
-        };
-        self.adopted.push((adopted, at));
         Ok(())
     }
 
-    fn enter(&mut self, tx: &mut dyn Writing, keys: &Keyring) -> Result<(), FirewallError> {
-        let new = &self.adopted[self.entered..];
-        if let Some((_, first)) = new.first() {
-            fold::apply_together(tx, keys, new).map_err(|problem| FirewallError::Behind {
-                seq: first.seq,
-                problem,
-            })?;
-        }
-        self.entered = self.adopted.len();
-        self.about.clear();
-        Ok(())
+    /// Whether what gathered has to be in the store before this is weighed. What was only heard neither
+    /// lends nor takes anything, unless something direct comes along: so many may read one thing.
+    fn has_a_say(&self, lot: &Lot) -> bool {
+        lot.drafts.iter().any(|draft| {
+            let claim = &draft.claim.predicate;
+            self.settled.has(claim) || link::is_direct(draft.quality) && self.rumours.has(claim)
+        })
     }
 
-    fn finished(self) -> Vec<Outcome> {
-        let outcomes = self.adopted.into_iter();
-        outcomes
-            .map(|(adopted, at)| Outcome { adopted, at })
-            .collect()
+    fn gather(&mut self, seq: u64, plain: Plain) {
+        let adopted = plain.adopted();
+        for (claim, belief) in adopted.claims.iter().zip(&adopted.beliefs) {
+            match belief.axes.truth {
+                Truth::Unverified => self.rumours.add(&claim.predicate),
+                _ => self.settled.add(&claim.predicate),
+            }
+        }
+        self.gathered.push((seq, plain));
     }
+
+    fn record(
+        &mut self,
+        event: &FirewallEvent,
+        recorder: &mut dyn Recorder,
+    ) -> Result<LogPosition, FirewallError> {
+        let at = recorder.record(event)?;
+        self.recorded = true;
+        Ok(at)
+    }
+
+    /// Records what gathered, and lets the store have it.
+    fn enter(
+        &mut self,
+        tx: &mut dyn Writing,
+        keys: &Keyring,
+        recorder: &mut dyn Recorder,
+    ) -> Result<(), FirewallError> {
+        if self.gathered.is_empty() {
+            return Ok(());
+        }
+        let (results, plain): (Vec<_>, Vec<_>) = self.gathered.drain(..).unzip();
+        (self.settled, self.rumours) = (About::default(), About::default());
+        let event = FirewallEvent::ResultsAdopted(ResultsAdopted {
+            adopted_at: self.now,
+            results,
+        });
+        let at = self.record(&event, recorder)?;
+        fold::enter_results(tx, keys, &plain, &at).map_err(|problem| FirewallError::Behind {
+            seq: at.seq,
+            problem,
+        })?;
+        self.outcomes.extend(plain.into_iter().map(|plain| Outcome {
+            adopted: plain.into_adopted(),
+            at: at.clone(),
+        }));
+        Ok(())
+    }
+}
+
+/// What came of weighing one lot.
+enum Weighed {
+    /// It says nothing beyond itself, and the event with this number has what it follows from.
+    Plain(u64, Plain),
+    /// All of it has to be written down.
+    Whole(Adopted),
 }
 
 fn weigh(
@@ -211,51 +286,22 @@ fn weigh(
     ids: &mut Ids<'_>,
     lot: Lot,
     now: Timestamp,
-) -> Result<Adopted, FirewallError> {
+) -> Result<Weighed, FirewallError> {
     let Lot {
         observation,
+        recorded,
         source,
         drafts,
     } = lot;
-    let mut adopted = Adopted {
-        observation,
-        source,
-        claims: Vec::with_capacity(drafts.len()),
-        evidence: Vec::with_capacity(drafts.len()),
-        beliefs: Vec::with_capacity(drafts.len()),
-        changes: Vec::new(),
-        contradictions: Vec::new(),
-    };
+    let mut adopted = Adopted::nothing(observation, source, drafts.len());
+    let mut stands_alone = true;
     for mut draft in drafts {
         // A clock that was wrong elsewhere does not make anything newer than now.
         draft.observed_at = draft.observed_at.min(now);
         let known = link::same_key(tx, keys, &draft)?;
-        let own = EvidenceItem {
-            id: ids.next(EvidenceId::from_parts),
-            source: draft.source,
-            relation: EvidenceRelation::Supports,
-            quality: draft.quality,
-            independence_group: draft.group.clone(),
-            freshness: draft.freshness,
-        };
-        let mut items = vec![own];
-        items.extend(link::linked(&known, &draft, ids, now));
-        let evidence = EvidenceSet {
-            id: ids.next(EvidenceSetId::from_parts),
-            claim: draft.claim.id,
-            items,
-            assembled_at: now,
-        };
-        let belief = Belief::adopt(Adoption {
-            id: draft.id.unwrap_or_else(|| ids.next(BeliefId::from_parts)),
-            claim: &draft.claim,
-            evidence: &evidence,
-            confidence: Confidence::EXTRACTED,
-            calibration_class: draft.class.clone(),
-            authority: draft.authority,
-            observed_at: draft.observed_at,
-            adopted_at: now,
-        })?;
+        let linked = link::linked(&known, &draft, ids, now);
+        stands_alone &= linked.is_empty();
+        let (evidence, belief) = believed(&draft, linked, now)?;
         let Following {
             changes,
             contradictions,
@@ -271,9 +317,71 @@ fn weigh(
             }
         }
         adopted.contradictions.extend(contradictions);
-        adopted.beliefs.push(BeliefRecord::from(&belief));
-        adopted.claims.push(draft.claim);
-        adopted.evidence.push(evidence);
+        adopted.add(draft.claim, evidence, &belief);
     }
-    Ok(adopted)
+    stands_alone &= adopted.changes.is_empty() && adopted.contradictions.is_empty();
+    Ok(match recorded.filter(|_| stands_alone) {
+        Some(seq) => Weighed::Plain(seq, Plain::found(adopted)),
+        None => Weighed::Whole(adopted),
+    })
+}
+
+/// What is believed of a claim by the evidence that it brings along and what older beliefs lend.
+pub(super) fn believed(
+    draft: &Draft,
+    linked: Vec<EvidenceItem>,
+    now: Timestamp,
+) -> Result<(EvidenceSet, Belief), AdoptionRefused> {
+    let own = EvidenceItem {
+        id: draft.names.evidence,
+        source: draft.source,
+        relation: EvidenceRelation::Supports,
+        quality: draft.quality,
+        independence_group: draft.group.clone(),
+        freshness: draft.freshness,
+    };
+    let mut items = vec![own];
+    items.extend(linked);
+    let evidence = EvidenceSet {
+        id: draft.names.evidence_set,
+        claim: draft.claim.id,
+        items,
+        assembled_at: now,
+    };
+    let belief = Belief::adopt(Adoption {
+        id: draft.names.belief,
+        claim: &draft.claim,
+        evidence: &evidence,
+        confidence: Confidence::EXTRACTED,
+        calibration_class: draft.class.clone(),
+        authority: draft.authority,
+        observed_at: draft.observed_at.min(now),
+        adopted_at: now,
+    })?;
+    Ok((evidence, belief))
+}
+
+impl Adopted {
+    /// Before anything was adopted.
+    pub(super) fn nothing(
+        observation: ObservationId,
+        source: Option<Source>,
+        claims: usize,
+    ) -> Self {
+        Self {
+            observation,
+            source,
+            claims: Vec::with_capacity(claims),
+            evidence: Vec::with_capacity(claims),
+            beliefs: Vec::with_capacity(claims),
+            changes: Vec::new(),
+            contradictions: Vec::new(),
+        }
+    }
+
+    pub(super) fn add(&mut self, claim: Claim, evidence: EvidenceSet, belief: &Belief) {
+        self.beliefs.push(BeliefRecord::from(belief));
+        self.claims.push(claim);
+        self.evidence.push(evidence);
+    }
 }

@@ -11,7 +11,7 @@ use lodestar_core::id::{BeliefId, ClaimId};
 use lodestar_core::scope::Scope;
 use serde_json::Value;
 
-use super::adopt::{Draft, Ids, Outcome};
+use super::adopt::{Draft, Ids, Names, Outcome};
 use super::intake::{class, group, predicate, said};
 use super::{Firewall, FirewallError};
 use crate::event::Recorder;
@@ -85,12 +85,12 @@ impl Firewall {
             .iter()
             .map(|source| source.record.sensitivity)
             .fold(observation.sensitivity, |a, b| a.stricter(b));
-        let id = Ids::new(self.surroundings.as_mut(), now).next(ClaimId::from_parts);
+        let mut ids = Ids::new(self.surroundings.as_mut(), now);
         let draft = Draft {
-            id: None,
+            names: Names::drawn(&mut ids),
             project: observation.project.clone(),
             claim: Claim {
-                id,
+                id: ids.next(ClaimId::from_parts),
                 statement: said(&predicate),
                 predicate,
                 source_observations: NonEmpty::one(observation.id),

@@ -9,7 +9,7 @@ use lodestar_core::id::ClaimId;
 use lodestar_core::scope::Scope;
 use serde_json::json;
 
-use super::adopt::{Draft, Ids, Outcome};
+use super::adopt::{Draft, Ids, Names, Outcome};
 use super::intake::{class, group};
 use super::{Firewall, FirewallError};
 use crate::event::Recorder;
@@ -42,13 +42,13 @@ impl Firewall {
         let drafts = batch
             .memories
             .iter()
-            .map(|memory| draft(&batch, memory, ids.next(ClaimId::from_parts)))
+            .map(|memory| draft(&batch, memory, &mut ids))
             .collect();
         self.adopt(batch.observation.id, None, drafts, now, recorder)
     }
 }
 
-fn draft(batch: &ImportBatch<'_>, memory: &ImportedMemory, id: ClaimId) -> Draft {
+fn draft(batch: &ImportBatch<'_>, memory: &ImportedMemory, ids: &mut Ids<'_>) -> Draft {
     let observation = batch.observation;
     let quality = EvidenceQuality::ExternalDocument;
     let subject = format!("memory:{}/{}", batch.format, memory.reference);
@@ -65,10 +65,10 @@ fn draft(batch: &ImportBatch<'_>, memory: &ImportedMemory, id: ClaimId) -> Draft
         .say(" says ")
         .quote(text);
     Draft {
-        id: None,
+        names: Names::drawn(ids),
         project: observation.project.clone(),
         claim: Claim {
-            id,
+            id: ids.next(ClaimId::from_parts),
             statement: statement.into_string(),
             predicate: Predicate {
                 subject: bounded(&subject, MAX_SUBJECT),

@@ -8,15 +8,15 @@ use lodestar_core::chain::{
 use lodestar_core::id::ClaimId;
 use lodestar_core::name::{CalibrationClass, IndependenceGroup};
 use lodestar_core::scope::Scope;
-use lodestar_core::time::Timestamp;
 use serde_json::Value;
 
-use super::adopt::{Draft, Ids, Lot, Outcome};
+use super::adopt::{Draft, Ids, Lot, Names, Outcome};
+use super::plain::IdsOf;
 use super::{Firewall, FirewallError};
 use crate::authority::MeasuringSeat;
 use crate::event::{Recorder, Source};
 use crate::extract::inert::{MAX_ATTRIBUTE, MAX_SUBJECT, Statement, bounded, label};
-use crate::extract::{ClaimDraft, MAX_OBJECT, ToolCall};
+use crate::extract::{ClaimDraft, Extractors, MAX_OBJECT, OtherCall, ToolCall};
 
 /// What a tool returned, and where it is to hold.
 #[derive(Debug, Clone, Copy)]
@@ -27,6 +27,10 @@ pub struct Intake<'a> {
     pub observation: &'a Observation,
     /// Where the claims hold.
     pub scope: &'a Scope,
+    /// The event that recorded the observation, if the log that is written to has it, the call's proposal
+    /// and end, and the opening that scope and review came from, and the extractors are those that
+    /// readers of the log use: then adopting it need not be written down in full.
+    pub recorded: Option<u64>,
 }
 
 /// What Lodestar measured itself.
@@ -108,49 +112,16 @@ impl Firewall {
     }
 
     /// As [`observe`](Self::observe), for several results in their order, in one transaction of the
-    /// store. Each has an event of its own.
+    /// store. Those that say nothing beyond themselves share an event.
     pub fn observe_all(
         &mut self,
         intakes: &[Intake<'_>],
         recorder: &mut dyn Recorder,
     ) -> Result<Vec<Outcome>, FirewallError> {
         let now = self.now();
-        let lots: Result<Vec<_>, _> = intakes.iter().map(|one| self.drawn(one, now)).collect();
+        let lots = intakes.iter().map(|one| drawn(&self.extractors, one));
+        let lots: Result<Vec<_>, _> = lots.collect();
         self.adopt_all(lots?, now, recorder)
-    }
-
-    fn drawn(&mut self, intake: &Intake<'_>, now: Timestamp) -> Result<Lot, FirewallError> {
-        let Intake {
-            call,
-            observation,
-            scope,
-        } = intake;
-        let found = self.extractors.extract(call, observation)?;
-        let mut ids = Ids::new(self.surroundings.as_mut(), now);
-        let server = group("server", call.server.as_str());
-        let own_call = group("call", &call.invocation.to_string());
-        let drafts = found
-            .into_iter()
-            .map(|draft| {
-                let envelope = draft.quality() == EvidenceQuality::ToolResult;
-                let group = if envelope { &own_call } else { &server };
-                of_tool(
-                    draft,
-                    observation,
-                    scope,
-                    group.clone(),
-                    ids.next(ClaimId::from_parts),
-                )
-            })
-            .collect();
-        Ok(Lot {
-            observation: observation.id,
-            source: Some(Source {
-                server: call.server.clone(),
-                tool: call.tool.clone(),
-            }),
-            drafts,
-        })
     }
 
     /// Takes in what Lodestar measured itself.
@@ -176,12 +147,12 @@ impl Firewall {
             }
             ObservationTrust::Synthetic => EvidenceQuality::SyntheticProbe,
         };
-        let id = Ids::new(self.surroundings.as_mut(), now).next(ClaimId::from_parts);
+        let mut ids = Ids::new(self.surroundings.as_mut(), now);
         let draft = Draft {
-            id: None,
+            names: Names::drawn(&mut ids),
             project: observation.project.clone(),
             claim: Claim {
-                id,
+                id: ids.next(ClaimId::from_parts),
                 statement: said(&predicate),
                 predicate,
                 source_observations: NonEmpty::one(observation.id),
@@ -209,20 +180,49 @@ fn authority(quality: EvidenceQuality) -> BeliefAuthority {
     }
 }
 
+/// What a result says, with ids that follow from it.
+pub(super) fn drawn(extractors: &Extractors, intake: &Intake<'_>) -> Result<Lot, OtherCall> {
+    let Intake {
+        call,
+        observation,
+        recorded,
+        ..
+    } = intake;
+    let found = extractors.extract(call, observation)?;
+    let ids = IdsOf::new(observation.id);
+    let server = group("server", call.server.as_str());
+    let own_call = group("call", &call.invocation.to_string());
+    let drafts = (0..).zip(found).map(|(place, draft)| {
+        let envelope = draft.quality() == EvidenceQuality::ToolResult;
+        let group = if envelope { &own_call } else { &server };
+        of_tool(draft, intake, group.clone(), &ids, place)
+    });
+    Ok(Lot {
+        observation: observation.id,
+        recorded: *recorded,
+        source: Some(Source {
+            server: call.server.clone(),
+            tool: call.tool.clone(),
+        }),
+        drafts: drafts.collect(),
+    })
+}
+
 fn of_tool(
     draft: ClaimDraft,
-    observation: &Observation,
-    scope: &Scope,
+    intake: &Intake<'_>,
     group: IndependenceGroup,
-    id: ClaimId,
+    ids: &IdsOf,
+    place: u32,
 ) -> Draft {
+    let (observation, scope) = (intake.observation, intake.scope);
     let quality = draft.quality();
     let freshness = draft.freshness();
     let class = draft.calibration_class().clone();
     Draft {
-        id: None,
+        names: ids.names(place),
         project: observation.project.clone(),
-        claim: draft.into_claim(id, scope.clone()),
+        claim: draft.into_claim(ids.claim(place), scope.clone()),
         source: EvidenceSource::Observation(observation.id),
         quality,
         group,

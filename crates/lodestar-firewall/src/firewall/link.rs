@@ -70,7 +70,7 @@ fn of_project(draft: &Draft, mut found: Vec<StoredBelief>) -> Vec<StoredBelief> 
     found
 }
 
-fn is_direct(quality: EvidenceQuality) -> bool {
+pub(super) fn is_direct(quality: EvidenceQuality) -> bool {
     quality.directness() == Directness::Direct
 }
 

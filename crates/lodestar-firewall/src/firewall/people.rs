@@ -15,7 +15,7 @@ use lodestar_core::name::ProjectId;
 use lodestar_core::statement::{Assertion, Envelope, Promotion, Verified};
 use lodestar_core::time::Timestamp;
 
-use super::adopt::{Draft, Ids, Outcome};
+use super::adopt::{Draft, Ids, Names, Outcome};
 use super::intake::{class, group, predicate};
 use super::{Firewall, FirewallError, MAX_WORD_AGE, OrderRefused, enact, genuine, transact};
 use crate::event::{
@@ -101,12 +101,15 @@ impl Firewall {
             &said.predicate.relation,
             said.predicate.object.clone(),
         )?;
-        let id = Ids::new(self.surroundings.as_mut(), now).next(ClaimId::from_parts);
+        let mut ids = Ids::new(self.surroundings.as_mut(), now);
         let draft = Draft {
-            id: Some(belief),
+            names: Names {
+                belief,
+                ..Names::drawn(&mut ids)
+            },
             project: observation.project.clone(),
             claim: Claim {
-                id,
+                id: ids.next(ClaimId::from_parts),
                 statement: bounded(&said.statement, MAX_STATEMENT),
                 predicate,
                 source_observations: NonEmpty::one(observation.id),

@@ -259,6 +259,7 @@ impl World {
             },
             observation,
             scope: &scope(),
+            recorded: None,
         };
         self.firewall.observe(intake, &mut self.tape)
     }

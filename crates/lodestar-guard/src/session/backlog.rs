@@ -22,8 +22,10 @@ const MOST_WAITING: usize = 256;
 /// waits for the first of them does not wait long for the last.
 const BATCH: usize = 64;
 
-/// How long a result may wait for others to come along, if nobody asks for it.
-const GATHER: Duration = Duration::from_millis(5);
+/// How long a result may wait for others to come along, if nobody asks for it. Results that come along
+/// share a line of the log and a transaction, and whoever asks for one does not wait for this: so it is
+/// as long as nobody who looks on from outside takes notice of.
+const GATHER: Duration = Duration::from_millis(250);
 
 /// How many observations' beliefs are kept at hand: as many as the provenance index names.
 const REMEMBERED: usize = lodestar_firewall::provenance::OBSERVATIONS;
@@ -100,9 +102,14 @@ impl Backlog {
         })
     }
 
-    /// Adds a result, as soon as there is room.
-    pub(super) async fn add(&self, taken: Taken) -> Result<(), GuardError> {
-        self.shared.until(Until::Room).await?;
+    /// Resolves when there is room.
+    pub(super) async fn room(&self) -> Result<(), GuardError> {
+        self.shared.until(Until::Room).await
+    }
+
+    /// Adds a result. Those who waited for room at the same time all find some: calls are few beside what
+    /// may wait.
+    pub(super) fn put(&self, taken: Taken) {
         let mut state = self.shared.lock();
         state.came += 1;
         let place = state.came;
@@ -112,7 +119,6 @@ impl Backlog {
             state.idle = false;
             self.shared.work.notify_one();
         }
-        Ok(())
     }
 
     /// Resolves when everything that came so far is done with.
@@ -325,7 +331,14 @@ mod tests {
             reviewed: true,
             is_error: false,
             scope: Scope::global(),
+            recorded: None,
         }
+    }
+
+    async fn add(backlog: &Backlog, taken: Taken) -> Result<(), GuardError> {
+        backlog.room().await?;
+        backlog.put(taken);
+        Ok(())
     }
 
     /// Each result has one belief, with the same random part.
@@ -346,10 +359,10 @@ mod tests {
             Ok(believed(taken))
         }));
         let backlog = Arc::new(backlog.unwrap());
-        backlog.add(result(1)).await.unwrap();
+        add(&backlog, result(1)).await.unwrap();
         let (asking, id) = (Arc::clone(&backlog), result(1).observation.id);
         let asked = tokio::spawn(async move { asking.beliefs_of(&[id]).await });
-        tokio::time::sleep(10 * GATHER).await;
+        tokio::time::sleep(2 * GATHER).await;
         assert!(!asked.is_finished());
         let unknown = ObservationId::from_parts(9, [9; 10]);
         assert!(backlog.beliefs_of(&[unknown]).await.unwrap().is_empty());
@@ -374,10 +387,10 @@ mod tests {
         let all = MOST_WAITING + 2 * BATCH;
         let added = tokio::spawn(async move {
             for number in 0..all {
-                adding.add(result((number % 250) as u8)).await.unwrap();
+                add(&adding, result((number % 250) as u8)).await.unwrap();
             }
         });
-        tokio::time::sleep(10 * GATHER).await;
+        tokio::time::sleep(2 * GATHER).await;
         assert!(!added.is_finished(), "nobody runs ahead without a bound");
         for _ in 0..all {
             let_go.send(()).unwrap();
@@ -390,10 +403,10 @@ mod tests {
     #[tokio::test]
     async fn a_failure_is_told_to_everybody_who_comes_after_it() {
         let backlog = Backlog::start(Box::new(|_| Err(GuardError::NoBelief))).unwrap();
-        backlog.add(result(1)).await.unwrap();
+        add(&backlog, result(1)).await.unwrap();
         let told = backlog.settled().await.unwrap_err().to_string();
         assert!(told.contains("the assertion gave no belief"), "{told}");
-        assert!(backlog.add(result(2)).await.is_err());
+        assert!(add(&backlog, result(2)).await.is_err());
         assert!(backlog.settle().is_err());
     }
 
@@ -407,7 +420,7 @@ mod tests {
         }));
         let backlog = backlog.unwrap();
         for number in 0..10 {
-            backlog.add(result(number)).await.unwrap();
+            add(&backlog, result(number)).await.unwrap();
         }
         drop(backlog);
         assert_eq!(taken_in.load(Ordering::SeqCst), 10);

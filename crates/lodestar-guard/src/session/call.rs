@@ -16,8 +16,9 @@ use lodestar_kernel::registry::{Entry, GradedBy};
 use lodestar_kernel::step::Step;
 use lodestar_kernel::stop::Stop;
 use lodestar_kernel::terse::ObservedLine;
-use lodestar_kernel::tool::{Output, Progress};
+use lodestar_kernel::tool::{Output, Progress, ToolError};
 use lodestar_kernel::{ClearError, Draft, HeldWorld, Limits, ProposeError, Proposed, Ran};
+use lodestar_log::Receipt;
 use lodestar_policy::{Closing, Denied, Dependency, Permit, Ruling, Signal, explain};
 use serde_json::{Map, Value};
 
@@ -191,11 +192,11 @@ impl Session {
                 kernel.execute(clearance, limits).await
             }
         };
-        let observations = match ran.result() {
-            Ok(output) => vec![self.take_in(&ran, &entry, output).await?],
-            Err(_) => Vec::new(),
+        let taken = match ran.result() {
+            Ok(output) => Some(self.observed(&ran, &entry, output)?),
+            Err(_) => None,
         };
-        let (receipt, result) = kernel.finish(ran, observations)?;
+        let (receipt, result) = self.finish(ran, taken).await?;
         Ok(Reply {
             action: Some(action),
             seq: Some(receipt.seq()),
@@ -336,14 +337,8 @@ impl Session {
         }
     }
 
-    /// Records what came back, verbatim, and lets the firewall make of it what it is: a rumour. What is
-    /// believed of it is not waited for.
-    async fn take_in(
-        &self,
-        ran: &Ran,
-        entry: &Entry,
-        output: &Output,
-    ) -> Result<ObservationId, GuardError> {
+    /// Records what came back, verbatim.
+    fn observed(&self, ran: &Ran, entry: &Entry, output: &Output) -> Result<Taken, GuardError> {
         let (inner, action) = (&self.inner, &ran.proposal().action);
         let id = ObservationId::of_action(action.id);
         let mut observation = Observation {
@@ -366,20 +361,39 @@ impl Session {
         let receipt = inner.log.append(kind, &inner.actor, &parents, &line)?;
         observation.captured_at = receipt.time();
         inner.kernel.steps().made(Step::Observed);
-        let observation = Arc::new(observation);
-        let taken = Taken {
-            observation: Arc::clone(&observation),
+        Ok(Taken {
+            observation: Arc::new(observation),
             server: action.server.clone(),
             arguments: Value::Object(action.arguments.clone()),
             definition: ran.proposal().definition,
             reviewed: entry.record().graded_by != GradedBy::Nobody,
             is_error: output.is_error,
             scope: inner.scope.clone(),
+            recorded: Some(receipt.seq()),
+        })
+    }
+
+    /// Records the end of a call, and lets the firewall make of its result what it is: a rumour. What is
+    /// believed of it stands behind the end of its call in the log, and is not waited for.
+    async fn finish(
+        &self,
+        ran: Ran,
+        taken: Option<Taken>,
+    ) -> Result<(Receipt, Result<Output, ToolError>), GuardError> {
+        let (kernel, memory) = (&self.inner.kernel, &self.inner.memory);
+        let Some(taken) = taken else {
+            return Ok(kernel.finish(ran, Vec::new())?);
         };
-        // First, so that whoever finds it in the index finds what is believed of it too.
-        inner.memory.take(taken).await?;
+        memory.room().await?;
+        let observation = Arc::clone(&taken.observation);
+        // From here to the end nothing waits: whoever gives up the call leaves no result behind that has
+        // ended and is never taken in.
+        let finished = kernel.finish(ran, vec![observation.id])?;
+        let put = memory.put(taken);
+        // Last, so that whoever finds it in the index finds what is believed of it too.
         self.note_reading(&observation);
-        Ok(id)
+        put.settled(memory).await?;
+        Ok(finished)
     }
 
     /// The index knows what was read, so that it can say later where a value came from.

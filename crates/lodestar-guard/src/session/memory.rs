@@ -54,6 +54,25 @@ pub(crate) struct Taken {
     pub(crate) reviewed: bool,
     pub(crate) is_error: bool,
     pub(crate) scope: Scope,
+    /// The event that recorded the observation, for what came of a call whose end is recorded too.
+    pub(crate) recorded: Option<u64>,
+}
+
+/// What became of something that was put in the queue.
+pub(super) enum Put {
+    /// It waits for others to come along.
+    Small,
+    /// It is waited for.
+    Large,
+}
+
+impl Put {
+    pub(super) async fn settled(self, memory: &Memory) -> Result<(), GuardError> {
+        match self {
+            Self::Small => Ok(()),
+            Self::Large => memory.backlog.settled().await,
+        }
+    }
 }
 
 impl Taken {
@@ -71,6 +90,7 @@ impl Taken {
             call,
             observation: &self.observation,
             scope: &self.scope,
+            recorded: self.recorded,
         }
     }
 
@@ -140,14 +160,27 @@ impl Memory {
         done.await.map_err(|_| GuardError::Panicked)?
     }
 
-    /// Lets what a tool returned be taken in: soon, or at once if it is large.
+    /// Lets what came back be taken in: soon, or at once if it is large.
     pub(super) async fn take(&self, taken: Taken) -> Result<(), GuardError> {
-        let is_large = taken.is_large();
-        self.backlog.add(taken).await?;
-        match is_large {
-            true => self.backlog.settled().await,
-            false => Ok(()),
-        }
+        self.room().await?;
+        self.put(taken).settled(self).await
+    }
+
+    /// Resolves when there is room for one more.
+    pub(super) async fn room(&self) -> Result<(), GuardError> {
+        self.backlog.room().await
+    }
+
+    /// As [`take`](Self::take), for whoever waited for room: at once, so that nothing comes between this
+    /// and what was done before.
+    #[must_use]
+    pub(super) fn put(&self, taken: Taken) -> Put {
+        let put = match taken.is_large() {
+            true => Put::Large,
+            false => Put::Small,
+        };
+        self.backlog.put(taken);
+        put
     }
 
     /// Waits until everything that came so far was taken in; on a thread that may block.

@@ -68,6 +68,7 @@ pub(crate) fn outside(observation: Arc<Observation>, scope: &Scope) -> Option<Ta
         reviewed: false,
         is_error: false,
         scope: scope.clone(),
+        recorded: None,
         observation,
     })
 }

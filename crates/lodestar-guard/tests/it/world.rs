@@ -155,6 +155,7 @@ pub(crate) fn read(session: &mut OperatorSession, path: &str, text: &str) -> Out
         },
         observation: &observation,
         scope: &scope(),
+        recorded: None,
     };
     let (firewall, _, recorder) = session.parts();
     firewall.observe(intake, recorder).unwrap()

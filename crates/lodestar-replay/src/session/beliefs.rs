@@ -14,7 +14,8 @@ use lodestar_firewall::store::MemoryStore;
 use lodestar_log::{ProjectLog, Reader};
 
 use super::{Difference, SessionReplay};
-use crate::follow::{Recorded, ReplayError, read_event, transact};
+use crate::follow::{ReplayError, transact};
+use crate::results::{Recorded, Results};
 
 pub(super) fn derive(
     log: &ProjectLog,
@@ -74,9 +75,14 @@ fn follow(
         Err(_) if replay.is_none() => return Ok(()),
         Err(problem) => return Err(problem.into()),
     };
+    let mut results = Results::new(&dir);
     for event in reader.map_while(Result::ok) {
-        let recorded = match read_event(&event, &dir) {
-            Ok(Recorded::Event(recorded)) => recorded,
+        let at = LogPosition {
+            log: name.clone(),
+            seq: event.seq,
+            leaf: event.leaf_hash,
+        };
+        let applied = match results.follow(&event) {
             Ok(Recorded::Other) => continue,
             Ok(Recorded::Redacted) => {
                 if let Some(replay) = replay.as_deref_mut() {
@@ -85,16 +91,20 @@ fn follow(
                 continue;
             }
             Err(problem) => {
-                differ(&mut replay, event.seq, problem);
+                differ(&mut replay, event.seq, problem.to_string());
                 continue;
             }
+            Ok(Recorded::Event(recorded)) => {
+                transact(store, |tx| Ok(fold.apply(tx, keys, &recorded, &at)?))
+            }
+            Ok(Recorded::Results(adoption)) => {
+                if let Some(replay) = replay.as_deref_mut() {
+                    replay.redacted.extend(&adoption.redacted);
+                }
+                let plain = adoption.plain();
+                transact(store, |tx| Ok(fold.apply_results(tx, keys, &plain, &at)?))
+            }
         };
-        let at = LogPosition {
-            log: name.clone(),
-            seq: event.seq,
-            leaf: event.leaf_hash,
-        };
-        let applied = transact(store, |tx| Ok(fold.apply(tx, keys, &recorded, &at)?));
         if let Some(replay) = replay.as_deref_mut() {
             replay.beliefs += 1;
         }

@@ -56,6 +56,7 @@ fn an_observation_of_another_call_is_refused() {
         call,
         observation: &observation,
         scope: &crate::world::scope(),
+        recorded: None,
     };
     let refused = world.firewall.observe(intake, &mut world.tape).unwrap_err();
     assert!(matches!(refused, FirewallError::OtherCall(_)), "{refused}");

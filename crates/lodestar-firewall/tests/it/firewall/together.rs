@@ -45,6 +45,7 @@ fn take_in(
             },
             observation,
             scope: &scope,
+            recorded: None,
         })
         .collect();
     match recorder {

@@ -198,10 +198,8 @@ pub(super) fn assemble(one: &One, trace: &Trace, beliefs: &Beliefs) -> Result<Wh
     cited.extend(trace.decisions.iter().map(|decided| decided.spot));
 
     let event = adopting.and_then(|spot| events.get(&spot));
-    let adopted = event.and_then(Cited::adopted);
-    let record = adopted
-        .as_ref()
-        .and_then(|adopted| adopted.beliefs.iter().find(|b| b.id == trace.belief));
+    let adopted = event.and_then(|cited| cited.adopted(belief.claim.id));
+    let record = adopted.and_then(|adopted| adopted.beliefs.iter().find(|b| b.id == trace.belief));
     let log = LogCheck {
         adopted: At {
             session: adopted_at.log.session.to_string(),
@@ -210,20 +208,18 @@ pub(super) fn assemble(one: &One, trace: &Trace, beliefs: &Beliefs) -> Result<Wh
         leaf_in_row: adopted_at.leaf,
         leaf_in_log: event.map(|cited| cited.event.leaf_hash),
         adopts_it: record.is_some()
-            && adopted
-                .as_ref()
-                .is_some_and(|adopted| adopted.claims.contains(&belief.claim)),
+            && adopted.is_some_and(|adopted| adopted.claims.contains(&belief.claim)),
         stands_as_logged: record.is_some_and(|record| stands_as_logged(record, belief, trace)),
         standing: one.standing,
         sessions: check_sessions(&cited, trace, beliefs)?,
     };
     // Of an import, one record became one claim; only that one is meant.
-    let focus = adopted.as_ref().and_then(|adopted| {
+    let focus = adopted.and_then(|adopted| {
         let imported = belief.claim.extraction_method == ExtractionMethod::Import;
         let place = adopted.claims.iter().position(|c| c.id == belief.claim.id);
         place.filter(|_| imported)
     });
-    let first_evidence = adopted.as_ref().and_then(|adopted| {
+    let first_evidence = adopted.and_then(|adopted| {
         let mut sets = adopted.evidence.iter();
         sets.find(|set| set.claim == belief.claim.id)
     });
@@ -298,11 +294,9 @@ fn derivations(
         let mut next = Vec::new();
         for id in level {
             let spot = trace.claim(id);
-            let adopted = spot.and_then(|spot| events.get(&spot)?.adopted());
-            let place = adopted
-                .as_ref()
-                .and_then(|adopted| adopted.claims.iter().position(|c| c.id == id));
-            let at_place = adopted.as_ref().zip(place);
+            let adopted = spot.and_then(|spot| events.get(&spot)?.adopted(id));
+            let place = adopted.and_then(|adopted| adopted.claims.iter().position(|c| c.id == id));
+            let at_place = adopted.zip(place);
             let source = at_place.map(|(adopted, place)| adopted.claims[place].clone());
             next.extend(source.iter().flat_map(|c| c.lineage.derived_from.clone()));
             found.push(Claimed {

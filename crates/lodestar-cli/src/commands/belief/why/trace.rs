@@ -7,11 +7,12 @@ use lodestar_core::chain::{Change as LinkChange, Decision, LinkRef, Revision};
 use lodestar_core::event::EventType;
 use lodestar_core::id::{BeliefId, ClaimId, DecisionId, ObservationId};
 use lodestar_core::time::Timestamp;
+use lodestar_firewall::Plain;
 use lodestar_firewall::event::{Adopted, Change, FirewallEvent, PromotionGround};
 use lodestar_firewall::fold;
-use lodestar_kernel::terse;
 use lodestar_log::{Event, Payload, Reader, SessionDir};
-use serde::Serialize;
+use lodestar_replay::{Recorded, Results};
+use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use crate::beliefs::Beliefs;
@@ -50,6 +51,8 @@ pub(super) struct Cited {
     pub(super) event: Event,
     /// `None` where it was redacted or cannot be put together.
     pub(super) payload: Option<Value>,
+    /// The adoptions that it records.
+    adopted: Vec<Adopted>,
 }
 
 impl Cited {
@@ -65,9 +68,10 @@ impl Cited {
         self.event.time
     }
 
-    /// The adoption that it records.
-    pub(super) fn adopted(&self) -> Option<Adopted> {
-        serde_json::from_value(self.payload.clone()?).ok()
+    /// The adoption that it records and that this claim is part of.
+    pub(super) fn adopted(&self, claim: ClaimId) -> Option<&Adopted> {
+        let has_it = |adopted: &&Adopted| adopted.claims.iter().any(|one| one.id == claim);
+        self.adopted.iter().find(has_it)
     }
 }
 
@@ -116,34 +120,40 @@ impl Trace {
 
     fn read(&mut self, session: usize, dir: &SessionDir) -> Result<(), Failure> {
         let reader = Reader::open(dir).map_err(Failure::io(dir.events_path()))?;
+        let mut results = Results::new(dir);
         // What lies behind damage is not cited; verification names the damage.
         for event in reader.map_while(Result::ok) {
             let spot = Spot {
                 session,
                 seq: event.seq,
             };
-            self.note(spot, &event, dir);
+            self.note(spot, &event, &mut results);
         }
         Ok(())
     }
 
-    fn note(&mut self, spot: Spot, event: &Event, dir: &SessionDir) {
+    fn note(&mut self, spot: Spot, event: &Event, results: &mut Results) {
+        match results.follow(event) {
+            Ok(Recorded::Event(recorded)) => self.note_beliefs(spot, *recorded),
+            Ok(Recorded::Results(adoption)) => {
+                let adopted = adoption.results.iter().map(|(_, plain)| plain.adopted());
+                adopted.for_each(|adopted| self.note_claims(spot, adopted));
+            }
+            Ok(Recorded::Other | Recorded::Redacted) | Err(_) => {}
+        }
         let Some(kind) = EventType::parse(event.kind.as_bytes()) else {
             return;
         };
         match kind {
             EventType::OBSERVATION_RECORDED => {
-                // The id is short, so it is never in a blob.
-                let payload = terse::inline(event, dir).ok().flatten();
-                let id = payload.and_then(|p| p.get("id")?.as_str()?.parse().ok());
-                if let Some(id) = id {
-                    self.observations.entry(id).or_insert(spot);
+                if let Some(observed) = parsed::<Observed>(event, results) {
+                    self.observations.entry(observed.id).or_insert(spot);
                 }
             }
             EventType::DECISION_MADE | EventType::ACTION_PROPOSED => {
                 let decision: Option<Decision> = match kind {
-                    EventType::DECISION_MADE => parsed(event, dir),
-                    _ => terse::synthesised(event, dir),
+                    EventType::DECISION_MADE => parsed(event, results),
+                    _ => results.synthesised(event),
                 };
                 let rests = |d: &Decision| d.belief_dependencies.contains(&self.belief);
                 if let Some(decision) = decision.filter(rests) {
@@ -151,19 +161,12 @@ impl Trace {
                 }
             }
             EventType::REVISION_MADE => {
-                if let Some(revision) = parsed::<Revision>(event, dir)
+                if let Some(revision) = parsed::<Revision>(event, results)
                     && let LinkRef::Decision(decision) = revision.link
                     && let LinkChange::Flagged { depends_on } = revision.change
                     && depends_on == self.belief.into()
                 {
                     self.flags.push((decision, spot));
-                }
-            }
-            EventType::BELIEF_ADOPTED | EventType::BELIEF_MOVED | EventType::BELIEF_PROMOTED => {
-                let payload = event.whole(dir).ok().flatten();
-                let recorded = payload.and_then(|p| FirewallEvent::read(kind, p)?.ok());
-                if let Some(recorded) = recorded {
-                    self.note_beliefs(spot, recorded);
                 }
             }
             _ => {}
@@ -176,9 +179,7 @@ impl Trace {
             .find(|change| change.belief == self.belief)
             .cloned();
         if let FirewallEvent::Adopted(adopted) = &recorded {
-            for claim in &adopted.claims {
-                self.claims.entry(claim.id).or_insert(spot);
-            }
+            self.note_claims(spot, adopted);
         }
         if let Some(change) = change {
             let ground = match recorded {
@@ -190,6 +191,12 @@ impl Trace {
                 change,
                 ground,
             });
+        }
+    }
+
+    fn note_claims(&mut self, spot: Spot, adopted: &Adopted) {
+        for claim in &adopted.claims {
+            self.claims.entry(claim.id).or_insert(spot);
         }
     }
 
@@ -237,6 +244,7 @@ impl Trace {
                 continue;
             };
             let reader = Reader::open(dir).map_err(Failure::io(dir.events_path()))?;
+            let mut results = Results::new(dir);
             let events = reader.map_while(Result::ok);
             for event in events.take_while(|event| event.seq <= last.seq) {
                 let spot = Spot {
@@ -244,8 +252,16 @@ impl Trace {
                     seq: event.seq,
                 };
                 if spots.contains(&spot) {
-                    let payload = terse::whole(&event, dir, None).ok().flatten();
-                    cited.insert(spot, Cited { event, payload });
+                    let payload = results.whole(&event).ok().flatten();
+                    let adopted = adopted(&mut results, &event);
+                    let one = Cited {
+                        event,
+                        payload,
+                        adopted,
+                    };
+                    cited.insert(spot, one);
+                } else {
+                    results.pass(&event);
                 }
             }
         }
@@ -253,7 +269,26 @@ impl Trace {
     }
 }
 
-fn parsed<T: serde::de::DeserializeOwned>(event: &Event, dir: &SessionDir) -> Option<T> {
-    let payload = event.whole(dir).ok().flatten()?;
+fn adopted(results: &mut Results, event: &Event) -> Vec<Adopted> {
+    match results.follow(event) {
+        Ok(Recorded::Results(adoption)) => {
+            let plain = adoption.plain().into_iter();
+            plain.map(Plain::into_adopted).collect()
+        }
+        Ok(Recorded::Event(recorded)) => match *recorded {
+            FirewallEvent::Adopted(adopted) => vec![adopted],
+            _ => Vec::new(),
+        },
+        _ => Vec::new(),
+    }
+}
+
+#[derive(Deserialize)]
+struct Observed {
+    id: ObservationId,
+}
+
+fn parsed<T: serde::de::DeserializeOwned>(event: &Event, results: &Results) -> Option<T> {
+    let payload = results.whole(event).ok().flatten()?;
     serde_json::from_value(payload).ok()
 }
