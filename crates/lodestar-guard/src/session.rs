@@ -6,6 +6,7 @@ mod beforehand;
 mod begin;
 mod call;
 mod hold;
+mod index;
 mod memory;
 mod open;
 mod outside;
@@ -32,7 +33,6 @@ use lodestar_core::id::RequestId;
 use lodestar_core::name::{ActorId, SessionId};
 use lodestar_core::scope::Scope;
 use lodestar_core::sensitivity::Sensitivity;
-use lodestar_firewall::provenance::ProvenanceIndex;
 use lodestar_kernel::Kernel;
 use lodestar_kernel::registry::Registry;
 use lodestar_kernel::stop::Stop;
@@ -47,6 +47,7 @@ use crate::error::GuardError;
 use crate::recover::Abandoned;
 use beforehand::Beforehand;
 use hold::{Left, Office};
+use index::Index;
 use memory::Memory;
 
 /// A handle on a governed session. Clones are the same session; calls may run side by side.
@@ -100,15 +101,6 @@ impl Drop for Inner {
 enum Open {
     Yes,
     No,
-}
-
-/// The provenance index has no `Debug`, and nothing of it is for showing.
-struct Index(ProvenanceIndex);
-
-impl std::fmt::Debug for Index {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.write_str("Index")
-    }
 }
 
 /// What became of the calls of a session.

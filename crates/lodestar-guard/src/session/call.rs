@@ -22,6 +22,7 @@ use lodestar_log::Receipt;
 use lodestar_policy::{Closing, Denied, Dependency, Permit, Ruling, Signal, explain};
 use serde_json::{Map, Value};
 
+use super::index::Index;
 use super::memory::Taken;
 use super::reply::{Outcome, Reply};
 use super::{Counted, Open, Session};
@@ -281,8 +282,8 @@ impl Session {
     ) -> (Map<String, Value>, Vec<ArgumentProvenance>) {
         let arguments = Value::Object(arguments);
         let index = self.inner.provenance.lock();
-        let index = index.unwrap_or_else(PoisonError::into_inner);
-        let provenance = index.0.explain(&arguments);
+        let mut index = index.unwrap_or_else(PoisonError::into_inner);
+        let provenance = index.known().explain(&arguments);
         let Value::Object(arguments) = arguments else {
             unreachable!("it was made an object above")
         };
@@ -391,17 +392,20 @@ impl Session {
         let finished = kernel.finish(ran, vec![observation.id])?;
         let put = memory.put(taken);
         // Last, so that whoever finds it in the index finds what is believed of it too.
-        self.note_reading(&observation);
+        self.note_reading(observation);
         put.settled(memory).await?;
         Ok(finished)
     }
 
     /// The index knows what was read, so that it can say later where a value came from.
-    pub(super) fn note_reading(&self, observation: &Observation) {
-        let index = self.inner.provenance.lock();
-        let mut index = index.unwrap_or_else(PoisonError::into_inner);
-        for block in &observation.content {
-            index.0.read_block(observation.id, block);
+    pub(super) fn note_reading(&self, observation: Arc<Observation>) {
+        if self.with_index(|index| index.add(observation)) {
+            let session = self.clone();
+            tokio::spawn(async move {
+                // Behind the answer, which is on its way by then.
+                tokio::task::yield_now().await;
+                session.with_index(Index::look_through);
+            });
         }
     }
 }

@@ -30,8 +30,9 @@ use super::begin::{
     random_key, versions, world,
 };
 use super::hold::Office;
+use super::index::Index;
 use super::memory::Memory;
-use super::{Counted, Holds, Index, Inner, Open, Session};
+use super::{Counted, Holds, Inner, Open, Session};
 use crate::config::{Backend, BadScope, Ceiling, Config};
 use crate::error::GuardError;
 use crate::keys::Keys;
@@ -366,7 +367,7 @@ impl Setup {
                 scope,
                 sensitivity: config.default_sensitivity,
                 memory,
-                provenance: Mutex::new(Index(ProvenanceIndex::new(
+                provenance: Mutex::new(Index::new(ProvenanceIndex::new(
                     IndexLimits::default(),
                     random_key(),
                 ))),

@@ -22,9 +22,10 @@ use lodestar_log::Reader;
 use serde_json::{Map, Value, json};
 use thiserror::Error;
 
+use super::Session;
 use super::call::Ground;
+use super::index::Index;
 use super::memory::Taken;
-use super::{Index, Session};
 use crate::error::GuardError;
 
 /// Why a decision was not recorded.
@@ -148,7 +149,7 @@ impl Session {
         let taken = outside(Arc::clone(&observation), &self.inner.scope);
         let taken = taken.expect("INVARIANT: it is no assertion, as was asked above");
         self.inner.memory.take(taken).await?;
-        self.note_reading(&observation);
+        self.note_reading(observation);
         Ok(id)
     }
 
@@ -172,7 +173,7 @@ impl Session {
             let source = GivenSource::Assertion {
                 statement: statement.digest(),
             };
-            self.with_index(|index| index.0.give_value(value, source))?;
+            self.with_index(|index| index.known().give_value(value, source))?;
         }
         Ok(belief)
     }
@@ -189,7 +190,7 @@ impl Session {
         let payload = json!({"statement": task, "signed": false});
         let log = &self.inner.log;
         log.append(EventType::TASK_STATED, &self.inner.actor, &[], &payload)?;
-        self.with_index(|index| index.0.give_task(task, GivenSource::Task))?;
+        self.with_index(|index| index.known().give_task(task, GivenSource::Task))?;
         Ok(())
     }
 
@@ -197,7 +198,7 @@ impl Session {
     /// came from; and what it had decided.
     pub(super) fn remember(&self, task: Option<&str>) -> Result<(), GuardError> {
         if let Some(task) = task {
-            self.with_index(|index| index.0.give_task(task, GivenSource::Task))?;
+            self.with_index(|index| index.known().give_task(task, GivenSource::Task))?;
         }
         let dir = self.inner.log.dir();
         let unreadable = |problem: &dyn Display| GuardError::Unreadable(problem.to_string());
@@ -213,7 +214,7 @@ impl Session {
             let Some(payload) = whole else { continue };
             if is_reading {
                 if let Ok(observation) = serde_json::from_value::<Observation>(payload) {
-                    self.note_reading(&observation);
+                    self.note_reading(Arc::new(observation));
                 }
             } else if let Ok(decision) = serde_json::from_value::<Decision>(payload)
                 && decision.origin == DecisionOrigin::Declared
