@@ -437,7 +437,7 @@ impl Session {
             let source = GivenSource::KnownValue {
                 list: list.to_owned(),
             };
-            self.with_index(|index| index.0.give_value(value, source))?;
+            self.with_index(|index| index.known().give_value(value, source))?;
         }
         Ok(())
     }
