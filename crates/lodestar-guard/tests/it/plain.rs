@@ -65,9 +65,11 @@ async fn two_hundred_calls_share_few_lines_and_their_beliefs_follow_from_the_log
         assert!(session.call("box.read", arguments).await.unwrap().ran());
     }
     session.close("done").await.unwrap();
-    let lines = places(&project, session.id(), "belief.adopted@2");
+    let id = session.id().clone();
+    drop(session);
+    let lines = places(&project, &id, "belief.adopted@2");
     assert!(lines.len() <= 200 / 16, "{} lines", lines.len());
-    assert!(places(&project, session.id(), "belief.adopted@1").is_empty());
+    assert!(places(&project, &id, "belief.adopted@1").is_empty());
     let (mut store, mut again) = (live(&project), MemoryStore::new());
     let made = rows(&mut store);
     assert!(made.len() >= 400, "{}", made.len());
@@ -77,7 +79,7 @@ async fn two_hundred_calls_share_few_lines_and_their_beliefs_follow_from_the_log
     assert_eq!(rows(&mut again), made);
     let report = examine(&mut store, &keys, &log, &trust(), &mut |_| ()).unwrap();
     assert!(report.findings.is_empty(), "{:?}", report.findings);
-    project.assert_sound(session.id());
+    project.assert_sound(&id);
 }
 
 /// Words that no later call has among its arguments.
@@ -248,7 +250,12 @@ async fn what_a_redacted_event_was_about_is_not_made_again_and_everything_else_i
         assert_eq!(followed.redacted, [(id.to_string(), gone)]);
         let after = rows(&mut store);
         assert_eq!(after.len(), before.len() / 3 * 2);
-        assert!(after.iter().all(|row| before.contains(row)), "{kind}");
+        // What is signed together is another lot; what it says is the same.
+        let before: Vec<_> = before.iter().map(StoredRow::digest).collect();
+        assert!(
+            after.iter().all(|row| before.contains(&row.digest())),
+            "{kind}"
+        );
         let report = examine(&mut store, &keys, &log, &trust(), &mut |_| ()).unwrap();
         let named = StoreFinding::Redacted {
             session: id.to_string(),
