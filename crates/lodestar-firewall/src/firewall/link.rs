@@ -23,7 +23,7 @@ use crate::store::Writing;
 
 /// Most settled beliefs of one key that a new one takes the place of at once. More than that agree
 /// with each other; the next observation takes the next, and reflection finds those left.
-const MAX_SETTLED: usize = 256;
+pub(super) const MAX_SETTLED: usize = 256;
 
 /// Most direct beliefs whose evidence a claim is weighed with: one supersedes another, so there is
 /// hardly ever more than one.
@@ -207,6 +207,22 @@ pub(super) fn follow(
         }
     }
     Ok(following)
+}
+
+/// Whether an older settled belief lends something to the draft, or the draft says something of it: as
+/// [`linked`] and [`follow`] find it, for somebody who asks afterwards.
+pub(super) fn has_a_say(older: &StoredBelief, draft: &Draft, truth: Truth, now: Timestamp) -> bool {
+    let replaced = replaces(draft, older, now);
+    let lends = may_speak(older) && independent(older, draft) && !replaced;
+    let differs = older.claim.predicate.object != draft.claim.predicate.object;
+    let older_is_direct = is_direct(older.claim.lineage.quality());
+    let is_told = truth == Truth::Supported && is_direct(draft.quality);
+    let said_of_it = if is_told && replaced && (differs || older_is_direct) {
+        superseded(older, draft, now).is_some()
+    } else {
+        differs && older.record.axes.truth == Truth::Supported
+    };
+    lends || said_of_it
 }
 
 fn superseded(older: &StoredBelief, draft: &Draft, now: Timestamp) -> Option<Change> {

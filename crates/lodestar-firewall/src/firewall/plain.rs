@@ -4,16 +4,21 @@
 //! again. Extractors, templates and the ids below are part of the log's format by that: a change that
 //! makes anything else of a result that was recorded is a new version of `belief.adopted`.
 
-use lodestar_core::chain::AdoptionRefused;
+use lodestar_core::chain::{AdoptionRefused, BeliefRecord, Claim, EvidenceSet};
 use lodestar_core::digest::sha256_parts;
 use lodestar_core::id::{BeliefId, ClaimId, EvidenceId, EvidenceSetId, ObservationId};
 use lodestar_core::time::Timestamp;
 use thiserror::Error;
 
-use super::adopt::{Lot, Names, believed};
+use super::adopt::{Draft, Lot, Names, believed};
 use super::intake::{Intake, drawn};
-use crate::event::Adopted;
+use super::link;
+use crate::event::{Adopted, LogName};
 use crate::extract::{Extractors, OtherCall};
+use crate::fold::FoldError;
+use crate::row::Key;
+use crate::row::keys::{Keyring, Standing};
+use crate::store::Writing;
 
 /// Begins what ids are made of; the NUL keeps it apart from what follows.
 const IDS: &[u8] = b"lodestar ids of a result v1\0";
@@ -70,6 +75,44 @@ impl Plain {
         Self(adopted)
     }
 
+    /// Beliefs of this log that a store has and that have a say in this, so that it should not have been
+    /// adopted as plain at this moment.
+    ///
+    /// Only what a log itself adopted before can be held against it: what other sessions believed by then
+    /// depends on how they were interleaved. Whoever asks has to see whether they changed any of these.
+    pub fn contested(
+        &self,
+        store: &mut dyn Writing,
+        keys: &Keyring,
+        log: &LogName,
+    ) -> Result<Vec<BeliefId>, FoldError> {
+        let Adopted {
+            claims,
+            evidence,
+            beliefs,
+            ..
+        } = &self.0;
+        let mut found = Vec::new();
+        for ((claim, evidence), belief) in claims.iter().zip(evidence).zip(beliefs) {
+            let draft = drafted(log, claim, evidence, belief);
+            let (truth, now) = (belief.axes.truth, belief.adopted_at);
+            let Some(key) = Key::of(&claim.scope, &claim.predicate) else {
+                continue;
+            };
+            for row in store.settled(&key, link::MAX_SETTLED)? {
+                let is_genuine = keys.standing(&row) == Standing::Genuine;
+                let older = row.open()?;
+                if is_genuine
+                    && older.adopted.log == *log
+                    && link::has_a_say(&older, &draft, truth, now)
+                {
+                    found.push(older.record.id);
+                }
+            }
+        }
+        Ok(found)
+    }
+
     /// What was adopted.
     pub fn adopted(&self) -> &Adopted {
         &self.0
@@ -78,6 +121,27 @@ impl Plain {
     /// The same, to keep.
     pub fn into_adopted(self) -> Adopted {
         self.0
+    }
+}
+
+/// What was weighed, told by what came of it.
+fn drafted(log: &LogName, claim: &Claim, evidence: &EvidenceSet, belief: &BeliefRecord) -> Draft {
+    let own = &evidence.items[0];
+    Draft {
+        names: Names {
+            evidence: own.id,
+            evidence_set: evidence.id,
+            belief: belief.id,
+        },
+        project: log.project.clone(),
+        claim: claim.clone(),
+        source: own.source,
+        quality: own.quality,
+        group: own.independence_group.clone(),
+        freshness: own.freshness,
+        class: belief.calibration_class.clone(),
+        authority: belief.authority,
+        observed_at: belief.observed_at,
     }
 }
 

@@ -1,10 +1,10 @@
 //! Whose rows count: signing them, and telling a genuine one from an edited or foreign one.
 //!
-//! The rows of one event are the leaves of a tree whose root is signed once. `signature` is
+//! Rows that are signed together, those of one event or some of them, are the leaves of a tree whose root is signed once. `signature` is
 //!
 //! | bytes | what |
 //! |---|---|
-//! | 0..4, 4..8 | place of the row among the rows of its event, and their number, big-endian |
+//! | 0..4, 4..8 | place of the row among those that are signed together, and their number, big-endian |
 //! | 8..72 | Ed25519 signature over domain, number and root |
 //! | 72..104 | root |
 //! | 104.. | hashes from the row up to the root, 32 bytes each |
@@ -105,7 +105,7 @@ impl Keyring {
         &self.own_id
     }
 
-    /// Signs the rows of one event, together, and seals each.
+    /// Signs rows of one event, together, and seals each.
     pub fn sign(&self, rows: &mut [StoredRow]) {
         if rows.is_empty() {
             return;

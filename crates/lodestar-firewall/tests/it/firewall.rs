@@ -5,6 +5,7 @@ mod entering;
 mod errors;
 mod moving;
 mod people;
+mod plain;
 mod poison;
 mod retrieval;
 mod sequences;

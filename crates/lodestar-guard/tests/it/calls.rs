@@ -33,7 +33,7 @@ async fn an_allowed_call_runs_once_and_writes_its_whole_story() {
             "action.cleared@1",
             "observation.recorded@1",
             "action.completed@1",
-            "belief.adopted@1",
+            "belief.adopted@2",
             "session.closed@1",
         ]
     );

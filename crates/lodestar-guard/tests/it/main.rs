@@ -23,6 +23,7 @@ mod model;
 mod moved;
 mod opening;
 mod people;
+mod plain;
 mod races;
 mod rebuild;
 mod replay;

@@ -5,12 +5,14 @@
 
 use std::sync::Arc;
 
+use lodestar_core::id::BeliefId;
 use lodestar_core::key::{PublicKey, SecretKey};
 use lodestar_core::name::SessionId;
+use lodestar_firewall::Plain;
 use lodestar_firewall::event::{LogName, LogPosition};
 use lodestar_firewall::fold::Rebuild;
 use lodestar_firewall::row::keys::Keyring;
-use lodestar_firewall::store::MemoryStore;
+use lodestar_firewall::store::{MemoryStore, Store as _};
 use lodestar_log::{ProjectLog, Reader};
 
 use super::{Difference, SessionReplay};
@@ -30,6 +32,7 @@ pub(super) fn derive(
     let keys = keys.with_operators(operators.iter().copied());
     let mut store = MemoryStore::new();
     let mut fold = Rebuild::default();
+    let mut suspects = Vec::new();
     for other in log.sessions_on_disk()? {
         let name = LogName {
             project: log.project().clone(),
@@ -42,6 +45,7 @@ pub(super) fn derive(
             &keys,
             &mut store,
             &mut fold,
+            &mut suspects,
             is_this.then_some(&mut *replay),
         )?;
     }
@@ -57,7 +61,36 @@ pub(super) fn derive(
             derived: "that it is not there, or stood otherwise".to_owned(),
         });
     }
+    for (seq, belief) in suspects {
+        // What another session did to it may have been before: nobody can tell.
+        let changes = store.history(&belief)?;
+        if changes.iter().all(|one| one.at.log.session == *session) {
+            replay.differences.push(Difference {
+                seq,
+                recorded: "that the results say nothing beyond themselves".to_owned(),
+                derived: format!("that belief `{belief}` has a say in them"),
+            });
+        }
+    }
     Ok(())
+}
+
+/// Adoptions that were recorded as plain, and the beliefs of the same log that had a say in them.
+fn contested(
+    store: &mut MemoryStore,
+    keys: &Keyring,
+    results: &[Plain],
+    at: &LogPosition,
+) -> Result<Vec<(u64, BeliefId)>, ReplayError> {
+    let mut found = Vec::new();
+    transact(store, |tx| {
+        for plain in results {
+            let beliefs = plain.contested(tx, keys, &at.log)?;
+            found.extend(beliefs.into_iter().map(|belief| (at.seq, belief)));
+        }
+        Ok(())
+    })?;
+    Ok(found)
 }
 
 fn follow(
@@ -66,6 +99,7 @@ fn follow(
     keys: &Keyring,
     store: &mut MemoryStore,
     fold: &mut Rebuild,
+    suspects: &mut Vec<(u64, BeliefId)>,
     mut replay: Option<&mut SessionReplay>,
 ) -> Result<(), ReplayError> {
     let dir = log.session(&name.session);
@@ -102,6 +136,9 @@ fn follow(
                     replay.redacted.extend(&adoption.redacted);
                 }
                 let plain = adoption.plain();
+                if replay.is_some() {
+                    suspects.extend(contested(store, keys, &plain, &at)?);
+                }
                 transact(store, |tx| Ok(fold.apply_results(tx, keys, &plain, &at)?))
             }
         };

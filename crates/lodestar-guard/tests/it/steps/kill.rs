@@ -151,8 +151,13 @@ fn unbelieved(events: &[(String, Value)]) -> usize {
     let of = |wanted: &'static str| events.iter().filter(move |(kind, _)| kind == wanted);
     let ended = of("action.completed@1").map(|(_, payload)| &payload["effect_observations"][0]);
     let without = ended.filter(|observation| {
-        let adopted = of("belief.adopted@1").filter(|(_, p)| p["observation"] == **observation);
-        adopted.count() != 1
+        let whole = of("belief.adopted@1").filter(|(_, p)| p["observation"] == **observation);
+        let mut places = events.iter();
+        let place = places
+            .position(|(kind, p)| kind == "observation.recorded@1" && p["id"] == **observation);
+        let named = of("belief.adopted@2").flat_map(|(_, p)| p["results"].as_array().unwrap());
+        let named = named.filter(|seq| seq.as_u64() == place.map(|place| place as u64));
+        whole.count() + named.count() != 1
     });
     without.count()
 }
