@@ -355,3 +355,134 @@ fn fill_finished(kind: EventType, event: &Event, payload: &mut Map<String, Value
         _ => Vec::new(),
     });
 }
+
+#[cfg(test)]
+mod tests {
+    use lodestar_core::canonical;
+    use lodestar_core::chain::ContentBlock;
+    use lodestar_core::name::{ActorId, ProjectId, SessionId};
+    use lodestar_log::{LogRoot, Payload};
+
+    use super::*;
+    use crate::record::Finished;
+
+    fn dir() -> SessionDir {
+        let project = ProjectId::new("web").unwrap();
+        let log = LogRoot::at("log").project(&project);
+        log.session(&SessionId::new("s-1").unwrap())
+    }
+
+    fn event(kind: EventType, parents: Vec<u64>, payload: &impl Serialize) -> Event {
+        Event {
+            seq: 9,
+            time: Timestamp::from_unix_micros(1_700_000_000_000_001).unwrap(),
+            kind: kind.to_string(),
+            actor: "coder".to_owned(),
+            parents,
+            leaf_hash: lodestar_core::digest::sha256(b"leaf"),
+            offset: 0,
+            payload: Payload::Present(canonical::to_vec(payload).unwrap()),
+        }
+    }
+
+    fn filled<T: for<'de> Deserialize<'de>>(event: &Event) -> T {
+        let payload = whole(event, &dir(), None).unwrap().unwrap();
+        serde_json::from_value(payload).unwrap()
+    }
+
+    const RANDOM: [u8; 10] = [7; 10];
+
+    #[test]
+    fn a_clearance_reads_as_it_was_meant_with_and_without_its_own_id() {
+        let action = ActionId::from_parts(5, RANDOM);
+        for clearance in [
+            ClearanceId::of_action(action),
+            ClearanceId::from_parts(6, RANDOM),
+        ] {
+            let cleared = Cleared {
+                action,
+                clearance,
+                judged: 8,
+                measured: Vec::new(),
+                request: None,
+                grants: Vec::new(),
+                taken_at: None,
+            };
+            let line = ClearedLine::of(&cleared);
+            let event = event(EventType::ACTION_CLEARED, vec![7, 8], &line);
+            assert_eq!(filled::<Cleared>(&event), cleared);
+        }
+    }
+
+    #[test]
+    fn what_a_call_returned_reads_as_it_was_captured() {
+        let action = ActionId::from_parts(5, RANDOM);
+        for sensitivity in [USUAL_SENSITIVITY, Sensitivity::Secret] {
+            let mut observation = Observation {
+                id: ObservationId::of_action(action),
+                tool: ToolName::new("mcp.files.read").unwrap(),
+                invocation_id: InvocationId::of_action(action),
+                captured_at: Timestamp::MIN,
+                session: SessionId::new("s-1").unwrap(),
+                project: ProjectId::new("web").unwrap(),
+                actor: ActorId::new("coder").unwrap(),
+                trust: ObservationTrust::Raw,
+                sensitivity,
+                content: vec![ContentBlock::Text {
+                    text: "id of nobody".to_owned(),
+                    rest: Map::new(),
+                }],
+                // What a server writes beside its content stays there.
+                rest: Map::from_iter([("id".to_owned(), json!("obs_forged"))]),
+            };
+            let line = ObservedLine::of(action, &observation);
+            let event = event(EventType::OBSERVATION_RECORDED, vec![7], &line);
+            observation.captured_at = event.time;
+            assert_eq!(filled::<Observation>(&event), observation);
+        }
+    }
+
+    #[test]
+    fn an_end_names_the_observation_of_its_action_unless_it_failed() {
+        let action = ActionId::from_parts(5, RANDOM);
+        let own = [ObservationId::of_action(action)];
+        let other = [ObservationId::from_parts(6, RANDOM)];
+        for kind in [EventType::ACTION_COMPLETED, EventType::ACTION_FAILED] {
+            for observations in [&[][..], &own, &other] {
+                let took = Duration::from_micros(3);
+                let result = OutcomeResult::Success;
+                let line = FinishedLine::new(kind, action, result, took, observations, None);
+                let finished: Finished = filled(&event(kind, vec![7], &line));
+                assert_eq!(finished.outcome.effect_observations, observations);
+                assert_eq!(finished.outcome.id, OutcomeId::of_action(action));
+                assert_eq!(finished.outcome.duration_micros, 3);
+            }
+        }
+    }
+
+    #[test]
+    fn odd_payloads_are_given_back_as_they_are() {
+        let odd = [
+            json!({}),
+            json!({"id": 5, "provenance": [[], ["/a"], [1, 2, 3], {}], "tool": []}),
+            json!({"action": "act_nobody", "verdict": null}),
+            json!({"action": {"action": []}}),
+        ];
+        for kind in [
+            EventType::ACTION_PROPOSED,
+            EventType::ACTION_JUDGED,
+            EventType::ACTION_CLEARED,
+            EventType::OBSERVATION_RECORDED,
+            EventType::ACTION_COMPLETED,
+        ] {
+            for payload in &odd {
+                let event = event(kind, Vec::new(), payload);
+                let mut read = whole(&event, &dir(), None).unwrap().unwrap();
+                let read = read.as_object_mut().unwrap();
+                read.remove("proposed_at");
+                assert_eq!(&Value::Object(read.clone()), payload, "{kind}");
+                assert!(synthesised(&event, &dir()).is_none());
+            }
+        }
+    }
+}
