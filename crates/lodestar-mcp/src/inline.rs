@@ -22,6 +22,7 @@ pub(crate) const SUBSCRIPTION: &str = "io.modelcontextprotocol/subscriptionId";
 
 /// JSON-RPC's words, of this revision, for what is wrong with a request.
 pub(crate) const HEADER_MISMATCH: i64 = -32020;
+pub(crate) const MISSING_CAPABILITY: i64 = -32021;
 pub(crate) const UNKNOWN_REVISION: i64 = -32022;
 
 /// Methods whose results say how long they hold.
@@ -36,7 +37,6 @@ const CACHED: [&str; 5] = [
 /// What a request says of itself.
 #[derive(Debug, Clone)]
 pub(crate) struct Sender {
-    pub(crate) revision: String,
     pub(crate) client: Value,
     pub(crate) capabilities: Value,
 }
@@ -74,7 +74,6 @@ impl Sender {
         }
         let capabilities = value(CAPABILITIES).filter(Value::is_object);
         Ok(Self {
-            revision: revision.into_owned(),
             client: value(CLIENT).unwrap_or_default(),
             capabilities: capabilities.ok_or(BadSender::Missing(CAPABILITIES))?,
         })
@@ -129,6 +128,18 @@ pub(crate) fn with_meta(params: Option<&RawValue>, meta: &str) -> Box<RawValue> 
     let more = Members::of(more).unwrap_or_default();
     let more: Vec<(&str, &str)> = more.iter().map(|(name, raw)| (name, raw.get())).collect();
     let meta = own.write_with(&more);
+    let params = members.write_with(&[("_meta", &meta)]);
+    RawValue::from_string(params).expect("INVARIANT: an object is written")
+}
+
+/// Where a request says how much it wants to be told meanwhile.
+pub(crate) const LEVEL: &str = "io.modelcontextprotocol/logLevel";
+
+/// Parameters that say how much the agent wants to be told meanwhile.
+pub(crate) fn with_level(params: &RawValue, level: &str) -> Box<RawValue> {
+    let members = Members::of(params).unwrap_or_default();
+    let meta = Members::of_some(members.get("_meta")).unwrap_or_default();
+    let meta = meta.write_with(&[(LEVEL, &format!("\"{level}\""))]);
     let params = members.write_with(&[("_meta", &meta)]);
     RawValue::from_string(params).expect("INVARIANT: an object is written")
 }
