@@ -415,11 +415,7 @@ impl Conversation {
         let mut hello = json!({
             "protocolVersion": revision,
             "capabilities": capabilities,
-            "serverInfo": {
-                "name": "lodestar",
-                "title": "Lodestar",
-                "version": env!("CARGO_PKG_VERSION"),
-            },
+            "serverInfo": crate::inline::server(),
         });
         if !told.is_empty() {
             hello["instructions"] = told.join("\n\n").into();

@@ -144,13 +144,26 @@ pub(crate) fn with_level(params: &RawValue, level: &str) -> Box<RawValue> {
     RawValue::from_string(params).expect("INVARIANT: an object is written")
 }
 
+/// Who answers.
+pub(crate) fn server() -> Value {
+    json!({"name": "lodestar", "title": "Lodestar", "version": env!("CARGO_PKG_VERSION")})
+}
+
 /// A result with what this revision wants to read in it.
 pub(crate) fn complete(method: &str, result: &str) -> String {
     let raw: Result<&RawValue, _> = serde_json::from_str(result);
     let Some(members) = raw.ok().and_then(|raw| Members::of(raw).ok()) else {
         return result.to_owned();
     };
-    let mut more = Vec::new();
+    let mut more: Vec<(&str, &str)> = Vec::new();
+    let meta = Members::of_some(members.get("_meta")).unwrap_or_default();
+    let meta = meta.get(SERVER).is_none().then(|| {
+        let own = server().to_string();
+        meta.write_with(&[(SERVER, &own)])
+    });
+    if let Some(meta) = &meta {
+        more.push(("_meta", meta));
+    }
     if members.get("resultType").is_none() {
         more.push(("resultType", "\"complete\""));
     }
@@ -203,7 +216,10 @@ mod tests {
         let list: Value = serde_json::from_str(&complete("tools/list", "{\"tools\":[]}")).unwrap();
         assert_eq!(list["resultType"], "complete");
         assert_eq!(list["ttlMs"], 0);
-        let other = complete("tools/call", "{\"resultType\":\"input_required\"}");
-        assert_eq!(other, "{\"resultType\":\"input_required\"}");
+        assert_eq!(list["_meta"][SERVER]["name"], "lodestar");
+        let result = format!(
+            "{{\"resultType\":\"input_required\",\"_meta\":{{\"{SERVER}\":{{\"name\":\"other\"}}}}}}"
+        );
+        assert_eq!(complete("tools/call", &result), result);
     }
 }

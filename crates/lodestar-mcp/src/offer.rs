@@ -22,9 +22,9 @@ const MAX_ENTRIES: usize = 4096;
 /// what they do not know.
 const DISCOVERY: std::time::Duration = std::time::Duration::from_secs(5);
 
-/// How long a server may take that is asked what it can before it is greeted: most know only the handshake,
-/// and some are silent on everything before it.
-const FIRST_DISCOVERY: std::time::Duration = std::time::Duration::from_secs(1);
+/// How long a server may take that is asked what it can before it is greeted: it may just be starting, and
+/// some that know only the handshake are silent on everything before it.
+const FIRST_DISCOVERY: std::time::Duration = std::time::Duration::from_secs(8);
 
 /// Most pages of one list.
 const MAX_PAGES: usize = 256;

@@ -53,6 +53,8 @@ struct Call {
     rounds: u64,
     /// What the agent was asked, by number and name.
     questions: Vec<(i64, String)>,
+    /// What the agent said before it was asked, by name.
+    said_before: HashMap<String, Box<RawValue>>,
 }
 
 /// What a server wants to know, until all of it is asked or nobody wants to know it any more.
@@ -79,7 +81,13 @@ impl Conversation {
     pub(super) async fn in_rounds(self: &Arc<Self>, request: Request) {
         let members = Members::of_some(request.params.as_deref()).unwrap_or_default();
         let Some(state) = members.text("requestState") else {
-            let call = self.begin_rounds(&request);
+            let mut call = self.begin_rounds(&request);
+            // Whoever knows what is asked may say it at once; what is no answer is asked for.
+            let said = Members::of_some(members.get("inputResponses")).unwrap_or_default();
+            let answers = said.iter().filter(|(_, said)| said.get().starts_with('{'));
+            call.said_before = answers
+                .map(|(name, said)| (name.to_owned(), said.to_owned()))
+                .collect();
             return self.follow(call, &request).await;
         };
         let Some(call) = self.rounds().take(&state) else {
@@ -122,6 +130,7 @@ impl Conversation {
             stop,
             rounds,
             questions: Vec::new(),
+            said_before: HashMap::new(),
         }
     }
 
@@ -155,12 +164,17 @@ impl Conversation {
                     let IdKey::Number(number) = id.key() else {
                         continue;
                     };
-                    let params = params.map_or("{}", RawValue::get);
+                    let params = params.map(|params| format!(",\"params\":{}", params.get()));
+                    let params = params.unwrap_or_default();
                     let method = crate::members::quoted(&method);
                     let name = self.rounds().names.remove(&number);
                     let name = name.unwrap_or_else(|| format!("q{number}"));
+                    if let Some(said) = call.said_before.remove(&name) {
+                        self.answered(&IdKey::Number(number), Answered::Result(said));
+                        continue;
+                    }
                     asked.push(format!(
-                        "{}:{{\"method\":{method},\"params\":{params}}}",
+                        "{}:{{\"method\":{method}{params}}}",
                         crate::members::quoted(&name)
                     ));
                     call.questions.push((number, name));
