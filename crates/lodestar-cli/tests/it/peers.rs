@@ -233,7 +233,9 @@ impl Subject {
 
     /// Everything of its that has a grade, from what it said to a client.
     fn graded(&self, direct: &[Value]) -> Vec<String> {
-        let capabilities = &direct[0]["result"]["capabilities"];
+        // An SDK that does not ask when it connects does so later.
+        let mut said = direct.iter().map(|one| &one["result"]["capabilities"]);
+        let capabilities = said.find(|said| said.is_object()).expect("said");
         let listed = direct.iter().find(|one| one["op"]["do"] == "tools/list");
         let tools = listed.expect("the operations list the tools")["result"]["tools"].as_array();
         let tools = tools.expect("a list").iter();
