@@ -126,6 +126,11 @@ impl<'a> Call<'a> {
 
 /// Whoever is told how far a call is. What is told is the tool's own word, and nothing rests on it.
 pub trait Progress: Send + Sync + fmt::Debug {
+    /// What a caller tells its own kind of tool beside the arguments; never content.
+    fn beside(&self) -> Option<&dyn std::any::Any> {
+        None
+    }
+
     /// So far: an object, as the tool wrote it.
     fn made(&self, so_far: &str);
 }

@@ -15,6 +15,7 @@ use lodestar_kernel::grade::Grade;
 use serde_json::{Value, json};
 
 use crate::answer::Contents;
+use crate::in_headers::Annotated;
 use crate::offer::Declared;
 use crate::pins::{APPEARED, Listed, Pins, Standing};
 use crate::server::{Server, Up};
@@ -128,6 +129,8 @@ pub(crate) struct Route {
     /// Its name at the server.
     own_name: String,
     digest: lodestar_core::digest::Digest,
+    /// Arguments that are repeated in headers.
+    pub(crate) annotated: Vec<Annotated>,
 }
 
 /// What the agent is offered.
@@ -273,6 +276,7 @@ impl Compared {
                 server: server.name().as_str().to_owned(),
                 own_name: declared.name.clone(),
                 digest: declared.digest,
+                annotated: Annotated::of(&declared.whole["inputSchema"]),
             });
             let shown_name = catalogue.shown_name(server, &declared.name);
             let mut shown = shown.clone();

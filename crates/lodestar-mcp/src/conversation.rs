@@ -41,6 +41,9 @@ pub(crate) const INVALID_PARAMS: i64 = -32602;
 /// What Lodestar refuses where a result has no place for a refusal.
 pub(crate) const REFUSED: i64 = -32001;
 
+/// The first revision whose streams name themselves before they say anything.
+const RESUMED: &str = "2025-11-25";
+
 /// How long a request waits for the servers to be there.
 const READY: Duration = Duration::from_secs(90);
 
@@ -82,6 +85,8 @@ pub(crate) struct Conversation {
     room: Semaphore,
     /// Whether there was a handshake, or every request speaks for itself.
     era: OnceLock<Era>,
+    /// The revision that a handshake came to.
+    revision: OnceLock<&'static str>,
     /// Requests that listen to what changes.
     listeners: Mutex<Vec<inline::Listener>>,
     /// Calls of agents that cannot be asked otherwise.
@@ -135,6 +140,10 @@ pub(crate) struct Request {
     pub(crate) back: Outbox,
     pub(crate) stop: Stop,
     pub(crate) era: Era,
+    /// The rounds in which it is made, where its agent cannot be asked otherwise.
+    pub(crate) rounds: Option<u64>,
+    /// How much the agent wants to be told meanwhile.
+    pub(crate) level: Option<&'static str>,
 }
 
 /// Most that is recorded of what servers write beside the protocol, in one session.
@@ -165,6 +174,7 @@ impl Conversation {
             served: Mutex::default(),
             next: AtomicU64::new(1),
             era: OnceLock::new(),
+            revision: OnceLock::new(),
             listeners: Mutex::default(),
             rounds: Mutex::default(),
             capabilities: OnceLock::new(),
@@ -207,6 +217,8 @@ impl Conversation {
                     params: params.map(ToOwned::to_owned),
                     back: back.clone(),
                     stop: called.stop,
+                    rounds: None,
+                    level: None,
                 };
                 self.request(request).await;
             }
@@ -320,10 +332,15 @@ impl Conversation {
             return;
         }
         let _ = self.era.set(Era::Handshake);
-        self.introduce(&params["capabilities"], &params["clientInfo"]);
+        self.introduce(
+            &params["capabilities"],
+            &params["clientInfo"],
+            Era::Handshake,
+        );
         let asked = params["protocolVersion"].as_str().unwrap_or_default();
         let revision = REVISIONS.iter().find(|revision| **revision == asked);
-        let revision = revision.unwrap_or(&REVISIONS[0]);
+        let revision = *revision.unwrap_or(&REVISIONS[0]);
+        let _ = self.revision.set(revision);
         for server in &self.servers {
             server.settled().await;
         }
@@ -332,7 +349,7 @@ impl Conversation {
         request.answer(&self.hello(revision)).await;
     }
 
-    fn introduce(&self, capabilities: &Value, client: &Value) {
+    fn introduce(&self, capabilities: &Value, client: &Value, era: Era) {
         let mut offered = json!({});
         if let Some(roots) = capabilities.get("roots") {
             offered["roots"] = roots.clone();
@@ -357,6 +374,7 @@ impl Conversation {
             introduced.send_replace(Some(Introduction {
                 capabilities: offered,
                 client: client.clone(),
+                era,
             }));
         }
     }
@@ -397,11 +415,7 @@ impl Conversation {
         let mut hello = json!({
             "protocolVersion": revision,
             "capabilities": capabilities,
-            "serverInfo": {
-                "name": "lodestar",
-                "title": "Lodestar",
-                "version": env!("CARGO_PKG_VERSION"),
-            },
+            "serverInfo": crate::inline::server(),
         });
         if !told.is_empty() {
             hello["instructions"] = told.join("\n\n").into();
@@ -451,6 +465,12 @@ impl Conversation {
             Some(Err(why)) => Err(why.clone()),
             None => Err("it is closing".to_owned()),
         }
+    }
+
+    /// Whether the agent knows streams that name themselves before they say anything.
+    pub(crate) fn agent_resumes(&self) -> bool {
+        let revision = self.revision.get();
+        revision.is_some_and(|revision| *revision >= RESUMED)
     }
 
     /// Resolves when the conversation cannot go on.

@@ -5,6 +5,7 @@
 mod admission;
 mod attended;
 mod body;
+mod resume;
 mod stateless;
 mod tokens;
 
@@ -30,12 +31,11 @@ use tokio::task::JoinSet;
 
 use crate::conversation::{INVALID_REQUEST, METHOD_NOT_FOUND, PARSE_ERROR, Settings};
 use crate::http::{LAST_EVENT, REVISION, SESSION};
-use crate::offer::REVISIONS;
 use crate::proxy::ProxyError;
 use crate::wire::{self, Malformed, Message};
 use admission::Admission;
 use attended::{Attended, Key};
-use body::{Unread, events, json, plain};
+use body::{EventId, Unread, events, json, plain};
 use tokens::Tokens;
 
 /// Where the protocol is spoken.
@@ -185,9 +185,6 @@ impl Shared {
             let why = "write `Content-Type: application/json`".to_owned();
             return plain(StatusCode::UNSUPPORTED_MEDIA_TYPE, why);
         }
-        if let Err(why) = revision(headers) {
-            return failure(StatusCode::BAD_REQUEST, None, INVALID_REQUEST, &why);
-        }
         let limit = self.settings.config.limits.message_bytes;
         let message = match body::read(body, headers, limit, self.http.body).await {
             Ok(message) => message,
@@ -217,6 +214,7 @@ impl Shared {
             {
                 self.stateless(owner, headers, &message).await
             }
+            Ok(message) if !is_known(headers) => stateless::unknown_revision(headers, &message),
             Ok(Message::Request { method, .. }) => {
                 let is_greeting = method == "initialize";
                 self.request(owner, headers, &message, is_greeting).await
@@ -272,9 +270,17 @@ impl Shared {
             Ok(attended) => attended,
             Err(none) => return none.response(),
         };
-        let last = headers.get(LAST_EVENT);
-        let last = last.and_then(|last| last.to_str().ok()?.parse().ok());
-        events(attended.listen(last))
+        let Some(last) = headers.get(LAST_EVENT) else {
+            return events(attended.listen(None));
+        };
+        let last = last.to_str().ok().and_then(EventId::read);
+        match last.and_then(|last| attended.resume(last)) {
+            Some(rest) => events(rest),
+            None => {
+                let why = "nothing is kept behind this `Last-Event-ID`".to_owned();
+                plain(StatusCode::BAD_REQUEST, why)
+            }
+        }
     }
 
     async fn delete(&self, owner: Digest, headers: &HeaderMap) -> Response {
@@ -370,23 +376,11 @@ impl NoSession {
     }
 }
 
-/// The revision that a request names is one that is spoken here.
-fn revision(headers: &HeaderMap) -> Result<(), String> {
-    let Some(named) = headers.get(REVISION) else {
-        return Ok(());
-    };
-    let known = REVISIONS
-        .iter()
-        .chain(std::iter::once(&crate::inline::INLINE));
-    let mut known = known.map(|known| known.as_bytes());
-    match known.any(|known| known == named.as_bytes()) {
-        true => Ok(()),
-        false => {
-            let shown = String::from_utf8_lossy(named.as_bytes());
-            let shown = lodestar_core::name::Excerpt::of(&shown);
-            Err(format!("revision `{shown}` is not spoken here"))
-        }
-    }
+/// Whether the revision that a request names, if it does, is one that is spoken here.
+fn is_known(headers: &HeaderMap) -> bool {
+    let spoken = crate::inline::supported();
+    let known = |named: &HeaderValue| spoken.iter().any(|known| *named == **known);
+    headers.get(REVISION).is_none_or(known)
 }
 
 fn is_inline(headers: &HeaderMap) -> bool {

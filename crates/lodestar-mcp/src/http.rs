@@ -5,7 +5,7 @@ mod exchange;
 mod outgoing;
 mod sse;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashMap};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
@@ -13,9 +13,11 @@ use http_body_util::BodyExt as _;
 use hyper::body::Incoming;
 use hyper::header::{ACCEPT, CONTENT_TYPE, HeaderMap, HeaderName, HeaderValue};
 use hyper::{Method, StatusCode};
+use serde_json::Value;
 use tokio::sync::mpsc;
 use tokio::task::JoinSet;
 
+use crate::in_headers::Annotated;
 use crate::members::Members;
 use crate::peer::{NoAnswer, Peer, Said};
 use crate::wire::Message;
@@ -66,6 +68,8 @@ struct Inner {
     exchange: Exchange,
     limit: usize,
     agreed: Mutex<Agreed>,
+    /// What tools want to have in headers, where there is no handshake.
+    annotated: Mutex<HashMap<String, Vec<Annotated>>>,
 }
 
 /// What the handshake came to.
@@ -111,6 +115,7 @@ impl Remote {
                 exchange: Exchange::new(url, headers_env)?,
                 limit,
                 agreed: Mutex::default(),
+                annotated: Mutex::default(),
             }),
         })
     }
@@ -208,9 +213,7 @@ impl Inner {
                 if !answers && !status.is_success() {
                     return Err(self.refused(status, to).await);
                 }
-                if outgoing.is("initialize") {
-                    self.note_revision(&body);
-                }
+                self.note(outgoing, &body);
                 to.take(&body).await;
                 Ok(())
             }
@@ -237,8 +240,7 @@ impl Inner {
         body: Incoming,
         to: &To,
     ) -> Result<bool, NoAnswer> {
-        let is_greeting = outgoing.is("initialize");
-        let mut ended = self.events(body, Some(id), is_greeting, to).await?;
+        let mut ended = self.events(body, Some((id, outgoing)), to).await?;
         let is_whole = ended.is_whole;
         for _ in 0..TRIES {
             let (true, Some(last)) = (to.peer.is_waiting(id), &ended.last) else {
@@ -254,7 +256,7 @@ impl Inner {
             let again = match (response.status(), form(response.headers())) {
                 (StatusCode::OK, Form::Events) => {
                     let body = response.into_body();
-                    self.events(body, Some(id), is_greeting, to).await?
+                    self.events(body, Some((id, outgoing)), to).await?
                 }
                 (status, _) => {
                     return Err(NoAnswer::Gone(format!(
@@ -275,8 +277,7 @@ impl Inner {
     async fn events(
         &self,
         mut body: Incoming,
-        id: Option<u64>,
-        is_greeting: bool,
+        asked: Option<(u64, &Outgoing)>,
         to: &To,
     ) -> Result<Ended, NoAnswer> {
         let mut events = Events::new(self.limit);
@@ -304,12 +305,12 @@ impl Inner {
                 if event.data.is_empty() {
                     continue;
                 }
-                if is_greeting {
-                    self.note_revision(&event.data);
+                if let Some((_, outgoing)) = asked {
+                    self.note(outgoing, &event.data);
                 }
                 to.take(&event.data).await;
             }
-            if id.is_some_and(|id| !to.peer.is_waiting(id)) {
+            if asked.is_some_and(|(id, _)| !to.peer.is_waiting(id)) {
                 let rest = tokio::time::timeout(REST, body.frame()).await;
                 ended.is_whole = matches!(rest, Ok(None));
                 break;
@@ -360,7 +361,7 @@ impl Inner {
                     match (response.status(), form(response.headers())) {
                         (StatusCode::OK, Form::Events) => {
                             failures = 0;
-                            let events = self.events(response.into_body(), None, false, &to);
+                            let events = self.events(response.into_body(), None, &to);
                             match events.await {
                                 Ok(ended) => {
                                     last = ended.last.or(last);
@@ -432,6 +433,34 @@ impl Inner {
         NoAnswer::Gone(why)
     }
 
+    /// What an answer says of how the next requests are sent.
+    fn note(&self, outgoing: &Outgoing, message: &[u8]) {
+        if outgoing.is("initialize") {
+            self.note_revision(message);
+        } else if outgoing.is("tools/list") && outgoing.speaks_for_itself() {
+            self.note_annotated(message);
+        }
+    }
+
+    fn note_annotated(&self, message: &[u8]) {
+        let Ok(Message::Answer { result, .. }) = Message::read(message) else {
+            return;
+        };
+        let listed: Value = serde_json::from_str(result.get()).unwrap_or_default();
+        let mut annotated = self.annotated();
+        for tool in listed["tools"].as_array().into_iter().flatten() {
+            let wanted = Annotated::of(&tool["inputSchema"]);
+            if let (Some(name), false) = (tool["name"].as_str(), wanted.is_empty()) {
+                annotated.insert(name.to_owned(), wanted);
+            }
+        }
+    }
+
+    fn annotated(&self) -> MutexGuard<'_, HashMap<String, Vec<Annotated>>> {
+        let annotated = self.annotated.lock();
+        annotated.unwrap_or_else(PoisonError::into_inner)
+    }
+
     fn note_revision(&self, message: &[u8]) {
         if let Ok(Message::Answer { result, .. }) = Message::read(message)
             && let Ok(members) = Members::of(result)
@@ -445,7 +474,11 @@ impl Inner {
     fn headers(&self, outgoing: &Outgoing) -> Vec<(HeaderName, HeaderValue)> {
         // What speaks for itself belongs to no session, whatever was tried before.
         let mut headers = match outgoing.speaks_for_itself() {
-            true => outgoing.headers(),
+            true => {
+                let annotated = self.annotated();
+                let wanted = outgoing.tool().and_then(|tool| annotated.get(tool));
+                outgoing.headers(wanted.map_or(&[], Vec::as_slice))
+            }
             false => self.agreed(),
         };
         headers.push((ACCEPT, HeaderValue::from_static(BOTH)));

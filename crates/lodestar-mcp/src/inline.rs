@@ -22,6 +22,7 @@ pub(crate) const SUBSCRIPTION: &str = "io.modelcontextprotocol/subscriptionId";
 
 /// JSON-RPC's words, of this revision, for what is wrong with a request.
 pub(crate) const HEADER_MISMATCH: i64 = -32020;
+pub(crate) const MISSING_CAPABILITY: i64 = -32021;
 pub(crate) const UNKNOWN_REVISION: i64 = -32022;
 
 /// Methods whose results say how long they hold.
@@ -36,7 +37,6 @@ const CACHED: [&str; 5] = [
 /// What a request says of itself.
 #[derive(Debug, Clone)]
 pub(crate) struct Sender {
-    pub(crate) revision: String,
     pub(crate) client: Value,
     pub(crate) capabilities: Value,
 }
@@ -74,7 +74,6 @@ impl Sender {
         }
         let capabilities = value(CAPABILITIES).filter(Value::is_object);
         Ok(Self {
-            revision: revision.into_owned(),
             client: value(CLIENT).unwrap_or_default(),
             capabilities: capabilities.ok_or(BadSender::Missing(CAPABILITIES))?,
         })
@@ -133,13 +132,38 @@ pub(crate) fn with_meta(params: Option<&RawValue>, meta: &str) -> Box<RawValue> 
     RawValue::from_string(params).expect("INVARIANT: an object is written")
 }
 
+/// Where a request says how much it wants to be told meanwhile.
+pub(crate) const LEVEL: &str = "io.modelcontextprotocol/logLevel";
+
+/// Parameters that say how much the agent wants to be told meanwhile.
+pub(crate) fn with_level(params: &RawValue, level: &str) -> Box<RawValue> {
+    let members = Members::of(params).unwrap_or_default();
+    let meta = Members::of_some(members.get("_meta")).unwrap_or_default();
+    let meta = meta.write_with(&[(LEVEL, &format!("\"{level}\""))]);
+    let params = members.write_with(&[("_meta", &meta)]);
+    RawValue::from_string(params).expect("INVARIANT: an object is written")
+}
+
+/// Who answers.
+pub(crate) fn server() -> Value {
+    json!({"name": "lodestar", "title": "Lodestar", "version": env!("CARGO_PKG_VERSION")})
+}
+
 /// A result with what this revision wants to read in it.
 pub(crate) fn complete(method: &str, result: &str) -> String {
     let raw: Result<&RawValue, _> = serde_json::from_str(result);
     let Some(members) = raw.ok().and_then(|raw| Members::of(raw).ok()) else {
         return result.to_owned();
     };
-    let mut more = Vec::new();
+    let mut more: Vec<(&str, &str)> = Vec::new();
+    let meta = Members::of_some(members.get("_meta")).unwrap_or_default();
+    let meta = meta.get(SERVER).is_none().then(|| {
+        let own = server().to_string();
+        meta.write_with(&[(SERVER, &own)])
+    });
+    if let Some(meta) = &meta {
+        more.push(("_meta", meta));
+    }
     if members.get("resultType").is_none() {
         more.push(("resultType", "\"complete\""));
     }
@@ -192,7 +216,10 @@ mod tests {
         let list: Value = serde_json::from_str(&complete("tools/list", "{\"tools\":[]}")).unwrap();
         assert_eq!(list["resultType"], "complete");
         assert_eq!(list["ttlMs"], 0);
-        let other = complete("tools/call", "{\"resultType\":\"input_required\"}");
-        assert_eq!(other, "{\"resultType\":\"input_required\"}");
+        assert_eq!(list["_meta"][SERVER]["name"], "lodestar");
+        let result = format!(
+            "{{\"resultType\":\"input_required\",\"_meta\":{{\"{SERVER}\":{{\"name\":\"other\"}}}}}}"
+        );
+        assert_eq!(complete("tools/call", &result), result);
     }
 }

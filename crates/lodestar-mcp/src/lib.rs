@@ -12,12 +12,14 @@
 
 mod agent_tool;
 pub mod answer;
+mod beside;
 mod catalogue;
 mod child;
 mod conversation;
 mod face;
 mod http;
 mod identity;
+mod in_headers;
 mod inline;
 pub mod lines;
 pub mod members;

@@ -5,10 +5,12 @@ use lodestar_core::digest::{Digest, sha256};
 use serde_json::value::RawValue;
 use serde_json::{Value, json};
 
+use crate::conversation::Era;
 use crate::inline;
 use crate::members::Members;
 use crate::peer::{Answered, Peer};
 use crate::pins::Listed;
+use crate::server::Introduction;
 
 /// Revisions with a handshake that are spoken here, newest first.
 pub(crate) const REVISIONS: [&str; 4] = ["2025-11-25", "2025-06-18", "2025-03-26", "2024-11-05"];
@@ -19,6 +21,10 @@ const MAX_ENTRIES: usize = 4096;
 /// How long a server that refused the handshake may take to say that it knows none: others may be silent on
 /// what they do not know.
 const DISCOVERY: std::time::Duration = std::time::Duration::from_secs(5);
+
+/// How long a server may take that is asked what it can before it is greeted: it may just be starting, and
+/// some that know only the handshake are silent on everything before it.
+const FIRST_DISCOVERY: std::time::Duration = std::time::Duration::from_secs(8);
 
 /// Most pages of one list.
 const MAX_PAGES: usize = 256;
@@ -83,12 +89,24 @@ impl Hello {
 }
 
 /// Greets a server: what the agent said of itself, as far as the server may know it. One that knows no
-/// handshake is asked what it can.
+/// handshake is asked what it can, and first so where that is how the agent came.
 pub(crate) async fn greet(
     peer: &Peer,
-    capabilities: &Value,
-    client: &Value,
+    introduction: &Introduction,
+    first: Era,
 ) -> Result<Hello, String> {
+    let Introduction {
+        capabilities,
+        client,
+        ..
+    } = introduction;
+    if first == Era::Inline {
+        let found = discover(peer, capabilities, client);
+        return match tokio::time::timeout(FIRST_DISCOVERY, found).await {
+            Ok(Ok(hello)) => Ok(hello),
+            Ok(Err(_)) | Err(_) => shake_hands(peer, capabilities, client).await,
+        };
+    }
     match shake_hands(peer, capabilities, client).await {
         Ok(hello) => Ok(hello),
         Err(why) => {

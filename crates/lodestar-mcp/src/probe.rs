@@ -13,7 +13,7 @@ use serde_json::{Value, json};
 use thiserror::Error;
 use tokio::sync::{oneshot, watch};
 
-use crate::conversation::METHOD_NOT_FOUND;
+use crate::conversation::{Era, METHOD_NOT_FOUND};
 use crate::offer::Lists;
 use crate::peer::{Answered, Peer, Said};
 use crate::pins::{Listed, Pins, Standing};
@@ -78,6 +78,7 @@ pub async fn offered(
     let introduction = Introduction {
         capabilities: json!({}),
         client: json!({"name": "lodestar", "version": env!("CARGO_PKG_VERSION")}),
+        era: Era::Handshake,
     };
     let (leave, introduced) = watch::channel(Some(introduction));
     let (tell, told) = oneshot::channel();

@@ -1,6 +1,7 @@
 //! One server behind the proxy: started, greeted, listened to, and started again when it fails.
 
 use std::path::PathBuf;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, Weak};
 use std::time::Duration;
 
@@ -12,7 +13,7 @@ use tokio::task::JoinHandle;
 use tokio::time::Instant;
 
 use crate::child::{self, Process};
-use crate::conversation::Conversation;
+use crate::conversation::{Conversation, Era};
 use crate::offer::{self, Hello, Lists};
 use crate::peer::{Peer, Said};
 use crate::streams::{Outbox, write_lines};
@@ -46,6 +47,8 @@ pub(crate) struct Server {
     message_bytes: usize,
     state: Mutex<State>,
     changed: watch::Sender<()>,
+    /// Whether it was greeted without a handshake, and has not risen since.
+    was_discovered: AtomicBool,
     /// Whom to ask what the server wants to know of the agent.
     pub(crate) conversation: OnceLock<Weak<Conversation>>,
 }
@@ -74,6 +77,8 @@ pub(crate) struct Up {
 pub(crate) struct Introduction {
     pub(crate) capabilities: Value,
     pub(crate) client: Value,
+    /// How it introduced itself; a server that knows the same way is spoken to so.
+    pub(crate) era: Era,
 }
 
 /// Whoever is told what becomes of servers.
@@ -122,6 +127,7 @@ impl Server {
             message_bytes,
             state: Mutex::new(State::Starting),
             changed: watch::Sender::new(()),
+            was_discovered: AtomicBool::new(false),
             conversation: OnceLock::new(),
         }
     }
@@ -255,14 +261,15 @@ impl Server {
             why = &mut ended => return why.unwrap_or_default(),
         };
         let peer = link.peer.clone();
+        // One that ended over the first way of greeting is greeted the other way next time.
+        let first = match introduction.era {
+            Era::Inline if !self.was_discovered.swap(true, Ordering::Relaxed) => Era::Inline,
+            Era::Inline | Era::Handshake => Era::Handshake,
+        };
         let greeting = {
             let peer = peer.clone();
             tokio::spawn(async move {
-                let Introduction {
-                    capabilities,
-                    client,
-                } = introduction;
-                let hello = offer::greet(&peer, &capabilities, &client).await?;
+                let hello = offer::greet(&peer, &introduction, first).await?;
                 let lists = offer::lists(&peer, &hello).await?;
                 Ok::<_, String>((hello, lists))
             })
@@ -406,6 +413,7 @@ impl Server {
             hello,
             lists,
         });
+        self.was_discovered.store(false, Ordering::Relaxed);
         watcher.up(self, &up);
         self.set(State::Up(Arc::clone(&up)));
         Phase::Up { up, again: false }

@@ -14,7 +14,8 @@ use serde_json::value::RawValue;
 use serde_json::{Map, Value, json};
 
 use crate::answer::{self, Contents};
-use crate::inline::INLINE;
+use crate::beside::Beside;
+use crate::inline::{self, INLINE};
 use crate::members::{Members, quoted};
 use crate::peer::{Answered, NoAnswer};
 use crate::server::{Server, Up};
@@ -156,7 +157,12 @@ impl McpTool {
         params: &RawValue,
         call: &Call<'_>,
     ) -> Result<Answered, ToolError> {
-        let asked = up.peer.ask(method, Some(params), call.progress()).await;
+        let progress = call.progress();
+        let beside = Beside::of(progress.as_ref());
+        let told = beside.level.map(|level| inline::with_level(params, level));
+        let params = told.as_deref().unwrap_or(params);
+        let progress = progress.filter(|_| beside.is_followed);
+        let asked = up.peer.ask(method, Some(params), progress).await;
         let mut asked = asked.map_err(failed)?;
         tokio::select! {
             answered = asked.answer() => answered.map_err(failed),
@@ -186,7 +192,8 @@ impl McpTool {
             let conversation =
                 conversation.ok_or_else(|| unknown("the agent is not there".to_owned()))?;
             let stop = Stop::new();
-            let answers = conversation.provide(&self.server, &up.peer, &wanted, &stop);
+            let rounds = Beside::of(call.progress().as_ref()).rounds;
+            let answers = conversation.provide(&self.server, &up.peer, &wanted, rounds, &stop);
             let answers = tokio::select! {
                 answers = answers => answers.map_err(unknown)?,
                 () = call.stopped() => {

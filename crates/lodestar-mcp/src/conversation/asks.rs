@@ -9,6 +9,7 @@ use serde_json::value::RawValue;
 use tokio::sync::oneshot;
 
 use super::{Conversation, Era};
+use crate::beside::Beside;
 use crate::members::Members;
 use crate::peer::{Answered, with_token};
 use crate::wire::{self, IdKey};
@@ -36,6 +37,8 @@ impl Conversation {
         params: Option<&RawValue>,
         progress: Option<Arc<dyn Progress>>,
     ) -> Option<Asking<'_>> {
+        let beside = Beside::of(progress.as_ref());
+        let progress = progress.filter(|_| beside.is_followed);
         let id = self.next.fetch_add(1, Ordering::Relaxed);
         let (sender, answer) = oneshot::channel();
         let mut message = Vec::new();
@@ -54,7 +57,7 @@ impl Conversation {
             answer,
         };
         match self.era.get() {
-            Some(Era::Inline) if !self.ask_in_rounds(&message) => None,
+            Some(Era::Inline) if !self.ask_in_rounds(id, &message, &beside) => None,
             Some(Era::Inline) => Some(asking),
             _ => {
                 self.agent.put(message).await.ok()?;

@@ -11,6 +11,7 @@ use serde_json::{Map, Value};
 
 use super::{Conversation, INVALID_PARAMS, Opened, Request};
 use crate::answer::{self, ForAgent, Refusal, Told};
+use crate::beside::Beside;
 use crate::members::Members;
 use crate::pins::APPEARED;
 use crate::streams::Outbox;
@@ -59,12 +60,7 @@ impl Conversation {
         let Ok(_room) = self.room.acquire().await else {
             return;
         };
-        let progress = wanted.token.map(|token| -> Arc<dyn Progress> {
-            Arc::new(ToAgent {
-                token: token.get().into(),
-                back: request.back.clone(),
-            })
-        });
+        let progress = request.progress(wanted.token);
         let options = CallOptions {
             stop: request.stop.clone(),
             progress,
@@ -164,15 +160,42 @@ fn cannot_go_on(tool: &str, why: &str) -> String {
     })
 }
 
+impl Request {
+    /// Whoever wants to know how far it is, and what goes with it beside its arguments.
+    pub(super) fn progress(&self, token: Option<&RawValue>) -> Option<Arc<dyn Progress>> {
+        let beside = Beside {
+            is_followed: token.is_some(),
+            rounds: self.rounds,
+            level: self.level,
+            ..Beside::default()
+        };
+        beside.says_something().then(|| -> Arc<dyn Progress> {
+            Arc::new(ToAgent {
+                token: token.map_or("", RawValue::get).into(),
+                back: self.back.clone(),
+                beside,
+            })
+        })
+    }
+}
+
 /// Tells the agent how far its request is, under its own token.
 #[derive(Debug)]
-pub(super) struct ToAgent {
-    pub(super) token: Box<str>,
-    pub(super) back: Outbox,
+struct ToAgent {
+    token: Box<str>,
+    back: Outbox,
+    beside: Beside,
 }
 
 impl Progress for ToAgent {
+    fn beside(&self) -> Option<&dyn std::any::Any> {
+        Some(&self.beside)
+    }
+
     fn made(&self, so_far: &str) {
+        if !self.beside.is_followed {
+            return;
+        }
         let Ok(raw) = serde_json::from_str::<&RawValue>(so_far) else {
             return;
         };

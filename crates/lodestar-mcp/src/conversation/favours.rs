@@ -4,6 +4,7 @@
 use std::collections::HashMap;
 use std::sync::{Arc, MutexGuard, PoisonError};
 
+use futures_util::future::try_join_all;
 use lodestar_core::name::ToolName;
 use lodestar_core::scope::Scope;
 use lodestar_guard::{CallOptions, Outcome, Reply, Setup};
@@ -16,6 +17,7 @@ use super::calls::token;
 use super::{Conversation, INVALID_PARAMS, METHOD_NOT_FOUND, REFUSED};
 use crate::agent_tool::{AgentTool, FAVOURS, Favour};
 use crate::answer;
+use crate::beside::Beside;
 use crate::catalogue::ledger_name;
 use crate::members::{Members, quoted};
 use crate::peer::{Answered, Peer};
@@ -78,8 +80,9 @@ impl Conversation {
         let (conversation, server, peer) = (Arc::clone(self), Arc::clone(server), peer.clone());
         tokio::spawn(async move {
             let stop = serving.stop.clone();
+            let (params, beside) = (params.as_deref(), Beside::default());
             let answered = conversation
-                .favour(&server, &peer, favour, params.as_deref(), stop.clone())
+                .favour(&server, &peer, favour, params, beside, stop.clone())
                 .await;
             drop(serving);
             // Who cancelled does not wait for an answer.
@@ -100,6 +103,7 @@ impl Conversation {
         peer: &Peer,
         favour: &Favour,
         params: Option<&RawValue>,
+        beside: Beside,
         stop: Stop,
     ) -> Result<Answered, (i64, String)> {
         let opened = self.ready().await.map_err(|why| (REFUSED, why))?;
@@ -107,10 +111,16 @@ impl Conversation {
         let params = clean.as_ref().map(|(clean, _)| &**clean).or(params);
         let members =
             Members::of_some(params).map_err(|problem| (INVALID_PARAMS, problem.to_string()))?;
-        let progress = token(&members).map(|token| -> Arc<dyn Progress> {
+        let token = token(&members);
+        let beside = Beside {
+            is_followed: token.is_some(),
+            ..beside
+        };
+        let progress = beside.says_something().then(|| -> Arc<dyn Progress> {
             Arc::new(ToServer {
-                token: token.get().into(),
+                token: token.map_or("", RawValue::get).into(),
                 peer: peer.clone(),
+                beside,
             })
         });
         let arguments = params.map_or(Ok(Value::Object(Map::new())), |params| {
@@ -132,52 +142,83 @@ impl Conversation {
         answer_to_server(replied)
     }
 
-    /// Everything that a server wants to know before it answers, as an object.
+    /// Everything that a server wants to know before it answers, as an object. It is asked for together, so
+    /// that an agent that is asked in rounds needs one.
     pub(crate) async fn provide(
         &self,
         server: &Server,
         peer: &Peer,
         wanted: &Wanted<'_>,
+        rounds: Option<u64>,
         stop: &Stop,
     ) -> Result<String, String> {
-        let mut answers = Vec::new();
-        for (name, request) in wanted.requests.iter() {
-            let members = Members::of(request).map_err(|problem| problem.to_string())?;
-            let method = members.text("method").unwrap_or_default();
-            let params = members.get("params");
-            let answered = match Favour::of(&method) {
-                Some(favour) if self.is_granted(server, favour) => self
-                    .favour(server, peer, favour, params, stop.clone())
-                    .await
-                    .map_err(|(_, why)| format!("the server wants `{method}`: {why}"))?,
-                None if method == "roots/list" && self.agent_can("roots") => {
-                    let asking = self.ask_agent(&method, params, None).await;
-                    let answered = match asking {
-                        Some(mut asking) => asking.answer().await,
-                        None => None,
-                    };
-                    answered.ok_or("the agent does not answer")?
-                }
-                _ => {
-                    let shown = lodestar_core::name::Excerpt::of(&method);
-                    return Err(format!(
-                        "the server wants `{shown}` of the agent, which is not offered to it here"
-                    ));
-                }
+        let names = wanted.requests.iter().map(|(name, _)| name.to_owned());
+        let expected = rounds.map(|rounds| self.expect(rounds, names.collect()));
+        let expected = expected.as_ref();
+        let answers = wanted.requests.iter().map(|(name, request)| {
+            let beside = Beside {
+                rounds,
+                question: Some(name.to_owned()),
+                ..Beside::default()
             };
-            match answered {
-                Answered::Result(result) => {
-                    answers.push(format!("{}:{}", quoted(name), result.get()));
+            async move {
+                let answered = self.provided(server, peer, request, beside, stop).await;
+                if let Some(expected) = expected {
+                    expected.is_over(name);
                 }
-                Answered::Error(error) => {
-                    let shown = lodestar_core::name::Excerpt::of(error.get());
-                    return Err(format!(
-                        "the agent answers `{method}` with an error: {shown}"
-                    ));
-                }
+                Ok::<_, String>(format!("{}:{}", quoted(name), answered?.get()))
+            }
+        });
+        let answers = try_join_all(answers).await?;
+        Ok(format!("{{{}}}", answers.join(",")))
+    }
+
+    /// One thing that a server wants to know before it answers.
+    async fn provided(
+        &self,
+        server: &Server,
+        peer: &Peer,
+        request: &RawValue,
+        beside: Beside,
+        stop: &Stop,
+    ) -> Result<Box<RawValue>, String> {
+        let members = Members::of(request).map_err(|problem| problem.to_string())?;
+        let method = members.text("method").unwrap_or_default();
+        let params = members.get("params");
+        let answered = match Favour::of(&method) {
+            Some(favour) if self.is_granted(server, favour) => self
+                .favour(server, peer, favour, params, beside, stop.clone())
+                .await
+                .map_err(|(_, why)| format!("the server wants `{method}`: {why}"))?,
+            None if method == "roots/list" && self.agent_can("roots") => {
+                let beside = ToServer {
+                    token: "".into(),
+                    peer: peer.clone(),
+                    beside,
+                };
+                let asking = self.ask_agent(&method, params, Some(Arc::new(beside)));
+                let answered = match asking.await {
+                    Some(mut asking) => asking.answer().await,
+                    None => None,
+                };
+                answered.ok_or("the agent does not answer")?
+            }
+            _ => {
+                let shown = lodestar_core::name::Excerpt::of(&method);
+                return Err(format!(
+                    "the server wants `{shown}` of the agent, which is not offered to it here"
+                ));
+            }
+        };
+        match answered {
+            Answered::Result(result) => Ok(result),
+            Answered::Error(error) => {
+                let shown = lodestar_core::name::Excerpt::of(error.get());
+                Err(format!(
+                    "the agent answers `{method}` with an error: {shown}"
+                ))
             }
         }
-        Ok(format!("{{{}}}", answers.join(",")))
     }
 
     fn serving(self: &Arc<Self>, server: &Server, id: &str) -> Option<Serving> {
@@ -248,10 +289,18 @@ fn answer_to_server(reply: Reply) -> Result<Answered, (i64, String)> {
 struct ToServer {
     token: Box<str>,
     peer: Peer,
+    beside: Beside,
 }
 
 impl Progress for ToServer {
+    fn beside(&self) -> Option<&dyn std::any::Any> {
+        Some(&self.beside)
+    }
+
     fn made(&self, so_far: &str) {
+        if !self.beside.is_followed {
+            return;
+        }
         let Ok(raw) = serde_json::from_str::<&RawValue>(so_far) else {
             return;
         };

@@ -6,6 +6,7 @@ use serde_json::value::RawValue;
 use serde_json::{Value, json};
 
 use super::{Conversation, Era, METHOD_NOT_FOUND, Request};
+use crate::in_headers::Annotated;
 use crate::inline::{self, SERVER, SUBSCRIPTION, Sender};
 use crate::members::Members;
 use crate::streams::Outbox;
@@ -45,11 +46,19 @@ impl Conversation {
         }
     }
 
+    /// What a tool wants repeated in the headers of its calls.
+    pub(crate) async fn annotated(self: &Arc<Self>, sender: &Sender, tool: &str) -> Vec<Annotated> {
+        self.meet(sender).await;
+        let opened = self.ready().await.ok();
+        let route = opened.and_then(|opened| opened.catalogue.route(tool));
+        route.map_or_else(Vec::new, |route| route.annotated.clone())
+    }
+
     /// The first request introduces the agent; servers are heard out before it is answered.
     async fn meet(self: &Arc<Self>, sender: &Sender) {
         let _ = self.era.set(Era::Inline);
         if self.capabilities.set(sender.capabilities.clone()).is_ok() {
-            self.introduce(&sender.capabilities, &sender.client);
+            self.introduce(&sender.capabilities, &sender.client, Era::Inline);
             let conversation = Arc::clone(self);
             tokio::spawn(async move {
                 for server in &conversation.servers {
@@ -122,6 +131,12 @@ impl Conversation {
             "notifications/tools/list_changed" => "toolsListChanged",
             "notifications/prompts/list_changed" => "promptsListChanged",
             "notifications/resources/list_changed" => "resourcesListChanged",
+            "notifications/message" => {
+                let mut message = Vec::new();
+                wire::notification(&mut message, method, params);
+                self.tell_in_rounds(&message);
+                return true;
+            }
             _ => return true,
         };
         for listener in &*self.listeners() {

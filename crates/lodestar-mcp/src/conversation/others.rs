@@ -4,11 +4,10 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use lodestar_guard::{CallOptions, Outcome, Reply};
-use lodestar_kernel::tool::Progress;
 use serde_json::value::RawValue;
 use serde_json::{Value, json};
 
-use super::calls::{ToAgent, token};
+use super::calls::token;
 use super::{Conversation, INVALID_PARAMS, Opened, REFUSED, Request};
 use crate::answer::{self, ForAgent, Told};
 use crate::catalogue::ledger_name;
@@ -214,12 +213,7 @@ impl Conversation {
             return;
         };
         let members = Members::of_some(request.params.as_deref()).unwrap_or_default();
-        let progress = token(&members).map(|token| -> Arc<dyn Progress> {
-            Arc::new(ToAgent {
-                token: token.get().into(),
-                back: request.back.clone(),
-            })
-        });
+        let progress = request.progress(token(&members));
         let options = CallOptions {
             stop: request.stop.clone(),
             progress,

@@ -12,7 +12,8 @@ use lodestar_core::digest::Digest;
 use lodestar_kernel::stop::Stop;
 use tokio::sync::{OwnedSemaphorePermit, mpsc, watch};
 
-use super::body::{Written, events, json};
+use super::body::{EventId, UNASKED, Written, events, json};
+use super::resume::{Answers, Beginning};
 use crate::conversation::{Called, Conversation, Settings};
 use crate::streams::{Outbox, WeakOutbox};
 use crate::wire::{IdKey, Message};
@@ -40,6 +41,7 @@ pub(super) struct Attended {
     pub(super) conversation: Arc<Conversation>,
     agent: Outbox,
     stream: Arc<Mutex<Stream>>,
+    answers: Mutex<Answers>,
     life: Mutex<Life>,
     over: watch::Sender<bool>,
     /// Its place among the clients; given back when its servers are gone.
@@ -66,7 +68,8 @@ struct Stream {
 }
 
 /// A request is being answered.
-struct Busy {
+#[derive(Debug)]
+pub(super) struct Busy {
     attended: Arc<Attended>,
     answer: u64,
     /// Thrown when whoever asked is gone.
@@ -107,6 +110,7 @@ impl Attended {
             conversation: Conversation::begin(settings, agent.clone()),
             agent,
             stream,
+            answers: Mutex::default(),
             life: Mutex::new(Life {
                 busy: 0,
                 used: Instant::now(),
@@ -122,14 +126,33 @@ impl Attended {
         self.conversation.take(message, &self.agent).await;
     }
 
-    /// Takes a request and gives its answer: as JSON where it is all there is to say, as events otherwise.
+    /// Takes a request and gives its answer: as events that can be taken up again where the client knows how,
+    /// otherwise as JSON where it is all there is to say.
     pub(super) async fn answer(self: &Arc<Self>, message: &Bytes, takes_events: bool) -> Response {
-        let (back, written) = Outbox::new();
+        let (back, mut written) = Outbox::new();
         let busy = self.busy(&back, None);
+        // The handshake itself is before anything was agreed on.
+        let resumes = takes_events && self.conversation.agent_resumes();
         self.conversation.take(message, &back).await;
         drop(back);
-        let given = given(written, takes_events, busy).await;
-        given.unwrap_or_else(|message| json(StatusCode::OK, message))
+        let beginning = match resumes {
+            true => Beginning::Named,
+            false => match begun(&mut written, takes_events).await {
+                Begun::Whole(message) => return json(StatusCode::OK, message),
+                Begun::Part(first) => Beginning::Message(first),
+            },
+        };
+        let stream = busy.answer;
+        events(lock(&self.answers).follow(stream, beginning, written, busy))
+    }
+
+    /// Takes an answer up again, behind the event that was heard last; none where nothing of it is kept.
+    pub(super) fn resume(&self, last: EventId) -> Option<mpsc::Receiver<Written>> {
+        lock(&self.life).used = Instant::now();
+        match last.stream {
+            UNASKED => Some(self.listen(Some(last.number))),
+            _ => lock(&self.answers).resume(last),
+        }
     }
 
     /// As [`answer`](Self::answer), for a client whose ids may be those of another, and who has no other way
@@ -172,10 +195,7 @@ impl Attended {
         let from = last.unwrap_or(stream.given);
         let newest = stream.kept.back().map_or(stream.given, |(id, _)| *id);
         for (id, message) in stream.kept.iter().filter(|(id, _)| *id > from) {
-            let _ = sender.try_send(Written {
-                id: Some(*id),
-                message: message.clone(),
-            });
+            let _ = sender.try_send(unasked(*id, message));
         }
         stream.given = newest.max(stream.given);
         // Whoever comes back has lost the old one, whether it is noticed here or not.
@@ -210,31 +230,51 @@ impl Attended {
             eprintln!("lodestar: {problem}");
         }
         lock(&self.stream).attached = None;
+        lock(&self.answers).forget();
         room.take();
     }
 }
 
-/// The answer: the one message that it is, or events.
+/// How an answer begins.
+enum Begun {
+    /// It is one message.
+    Whole(Vec<u8>),
+    /// More follows, or it was cancelled.
+    Part(Option<Vec<u8>>),
+}
+
+async fn begun(written: &mut mpsc::Receiver<Vec<u8>>, takes_events: bool) -> Begun {
+    loop {
+        match written.recv().await {
+            Some(message) if is_last(&message) => return Begun::Whole(message),
+            Some(message) if takes_events => return Begun::Part(Some(message)),
+            Some(_) => {}
+            // It was cancelled: there is no answer.
+            None => return Begun::Part(None),
+        }
+    }
+}
+
+/// The answer: the one message that it is, or events for as long as somebody reads them.
 async fn given(
     mut written: mpsc::Receiver<Vec<u8>>,
     takes_events: bool,
     busy: Busy,
 ) -> Result<Response, Vec<u8>> {
-    let first = loop {
-        match written.recv().await {
-            Some(message) if is_last(&message) => return Err(message),
-            Some(message) if takes_events => break Some(message),
-            Some(_) => {}
-            // It was cancelled: there is no answer.
-            None => break None,
-        }
+    let first = match begun(&mut written, takes_events).await {
+        Begun::Whole(message) => return Err(message),
+        Begun::Part(first) => first,
     };
     let (out, body) = mpsc::channel(16);
     tokio::spawn(async move {
         let mut next = first;
         while let Some(message) = next {
             let is_last = is_last(&message);
-            let sent = out.send(Written { id: None, message }).await;
+            let message = Written::Message {
+                id: None,
+                message: message.into(),
+            };
+            let sent = out.send(message).await;
             if is_last || sent.is_err() {
                 break;
             }
@@ -248,8 +288,18 @@ async fn given(
     Ok(events(body))
 }
 
+fn unasked(number: u64, message: &[u8]) -> Written {
+    Written::Message {
+        id: Some(EventId {
+            stream: UNASKED,
+            number,
+        }),
+        message: Bytes::copy_from_slice(message),
+    }
+}
+
 /// Whether this is what a request came to.
-fn is_last(message: &[u8]) -> bool {
+pub(super) fn is_last(message: &[u8]) -> bool {
     matches!(
         Message::read(message),
         Ok(Message::Answer { .. } | Message::Failure { .. })
@@ -272,11 +322,7 @@ impl Stream {
     fn give(&mut self, message: Vec<u8>) {
         let id = self.next_id();
         if let Some(attached) = &self.attached {
-            let written = Written {
-                id: Some(id),
-                message: message.clone(),
-            };
-            match attached.try_send(written) {
+            match attached.try_send(unasked(id, &message)) {
                 Ok(()) => self.given = id,
                 // Gone, or too slow: it comes back and says what it heard last.
                 Err(_) => self.attached = None,

@@ -84,12 +84,48 @@ pub(super) fn json(status: StatusCode, message: Vec<u8>) -> Response {
     respond(status, "application/json", Body::from(message))
 }
 
+/// Which event of which stream: by what a client says what it heard last.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct EventId {
+    pub(super) stream: u64,
+    pub(super) number: u64,
+}
+
+/// The stream of what belongs to no request.
+pub(super) const UNASKED: u64 = 0;
+
+impl EventId {
+    /// An id as it is written.
+    pub(super) fn read(text: &str) -> Option<Self> {
+        let (stream, number) = text.split_once('-')?;
+        Some(Self {
+            stream: stream.parse().ok()?,
+            number: number.parse().ok()?,
+        })
+    }
+}
+
+impl std::fmt::Display for EventId {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "{}-{}", self.stream, self.number)
+    }
+}
+
 /// Something to be written to a stream of events.
 #[derive(Debug)]
-pub(super) struct Written {
-    pub(super) id: Option<u64>,
-    pub(super) message: Vec<u8>,
+pub(super) enum Written {
+    /// The stream's name, before it says anything.
+    Named(EventId),
+    /// A message.
+    Message {
+        /// By what it is taken up again, where it can be.
+        id: Option<EventId>,
+        message: Bytes,
+    },
 }
+
+/// How long a client is asked to wait before it takes a stream up again.
+const AGAIN: Duration = Duration::from_millis(500);
 
 /// A stream of events, until nobody has more.
 pub(super) fn events(from: mpsc::Receiver<Written>) -> Response {
@@ -110,12 +146,19 @@ pub(super) fn events(from: mpsc::Receiver<Written>) -> Response {
 
 /// Between tokens of JSON, a space means what a line's end means.
 fn event(written: &Written) -> Vec<u8> {
-    let mut out = Vec::with_capacity(written.message.len() + 40);
-    if let Some(id) = written.id {
+    let (id, message) = match written {
+        Written::Named(id) => {
+            let retry = AGAIN.as_millis();
+            return format!("id: {id}\nretry: {retry}\ndata: \n\n").into_bytes();
+        }
+        Written::Message { id, message } => (id, message),
+    };
+    let mut out = Vec::with_capacity(message.len() + 60);
+    if let Some(id) = id {
         out.extend_from_slice(format!("id: {id}\n").as_bytes());
     }
     out.extend_from_slice(b"event: message\ndata: ");
-    let spaced = written.message.iter().map(|byte| match byte {
+    let spaced = message.iter().map(|byte| match byte {
         b'\n' | b'\r' => b' ',
         byte => *byte,
     });

@@ -14,14 +14,31 @@ use super::attended::Key;
 use super::body::{self, json as respond};
 use super::{Shared, failure, full};
 use crate::http::{METHOD, NAME, REVISION, about, decoded};
-use crate::inline::{HEADER_MISMATCH, INLINE, Sender, UNKNOWN_REVISION, names_itself};
+use crate::in_headers::Annotated;
+use crate::inline::{
+    self, BadSender, HEADER_MISMATCH, INLINE, MISSING_CAPABILITY, Sender, UNKNOWN_REVISION,
+    names_itself,
+};
 use crate::members::Members;
 use crate::wire::{self, Id, Message};
 
-/// Whether a request is one of a client without a session.
+/// Whether a request is one of a client without a session. A handshake is none, whatever it hopes for,
+/// unless it speaks for itself.
 pub(super) fn is_stateless(headers: &HeaderMap, method: &str, params: Option<&RawValue>) -> bool {
     let named = headers.get(REVISION).is_some_and(|named| named == INLINE);
-    method != "initialize" && (named || method == "server/discover" || names_itself(params))
+    let is_told = method == "server/discover" || (named && method != "initialize");
+    is_told || names_itself(params)
+}
+
+/// The answer to a message whose headers name a revision that is not spoken here.
+pub(super) fn unknown_revision(headers: &HeaderMap, message: &Message<'_>) -> Response {
+    let named = headers.get(REVISION).map(|named| named.as_bytes());
+    let named = String::from_utf8_lossy(named.unwrap_or_default()).into_owned();
+    let error = BadSender::Revision(named).error().1.to_string();
+    match message {
+        Message::Request { id, .. } => wrong(Some(id), &error),
+        _ => wrong(None, &error),
+    }
 }
 
 impl Shared {
@@ -36,19 +53,25 @@ impl Shared {
             let why = "only requests speak for themselves";
             return failure(StatusCode::BAD_REQUEST, None, HEADER_MISMATCH, why);
         };
+        let members = Members::of_some(params).unwrap_or_default();
+        if let Err(why) = agrees(headers, &method, &members) {
+            return mismatch(&id, &why);
+        }
         let sender = match Sender::of(params) {
             Ok(sender) => sender,
-            Err(problem) => return wrong(id, &problem.error().1.to_string()),
+            Err(problem) => return wrong(Some(&id), &problem.error().1.to_string()),
         };
-        if let Err(why) = agrees(headers, &sender, &method, params) {
-            let why = json!({"code": HEADER_MISMATCH, "message": why});
-            return wrong(id, &why.to_string());
-        }
         let key = Key::Identity(identity(owner, &sender));
         let known = self.attended().get(&key).cloned();
         let Some(attended) = known.or_else(|| self.begin(owner, key)) else {
             return full();
         };
+        if let (true, Some(tool)) = (method == "tools/call", members.text("name")) {
+            let annotated = attended.conversation.annotated(&sender, &tool).await;
+            if let Err(why) = repeats(headers, &annotated, &members) {
+                return mismatch(&id, &why);
+            }
+        }
         let response = attended
             .answer_stateless(message, body::takes_events(headers))
             .await;
@@ -56,34 +79,46 @@ impl Shared {
     }
 }
 
-/// A client, by its token and what it says it is.
+/// A client, by its token and by what it says it is and can.
 fn identity(owner: Digest, sender: &Sender) -> Digest {
-    let says = canonical::to_vec(&sender.client).unwrap_or_default();
+    let says = json!([sender.client, sender.capabilities]);
+    let says = canonical::to_vec(&says).unwrap_or_default();
     let mut all = owner.as_bytes().to_vec();
     all.extend_from_slice(&says);
     sha256(&all)
 }
 
-/// What routes a request and what is in it are the same.
-fn agrees(
-    headers: &HeaderMap,
-    sender: &Sender,
-    method: &str,
-    params: Option<&RawValue>,
-) -> Result<(), String> {
-    let members = Members::of_some(params).unwrap_or_default();
-    let wanted = [
-        (REVISION, Some(sender.revision.clone())),
-        (METHOD, Some(method.to_owned())),
-        (NAME, about(method, &members)),
-    ];
-    for (name, wanted) in wanted {
-        let said = one(headers, &name)?;
-        if said != wanted {
-            return Err(format!("the header `{name}` and the message disagree"));
-        }
+/// What routes a request and what is in it are the same. What a request does not say, nothing disagrees with.
+fn agrees(headers: &HeaderMap, method: &str, members: &Members<'_>) -> Result<(), String> {
+    let meta = Members::of_some(members.get("_meta")).unwrap_or_default();
+    if let Some(revision) = meta.text(inline::REVISION) {
+        same(headers, &REVISION, Some(&revision))?;
     }
-    Ok(())
+    same(headers, &METHOD, Some(method))?;
+    same(headers, &NAME, about(method, members).as_deref())
+}
+
+/// What a tool wants to have in headers is there what it is in the arguments.
+fn repeats(
+    headers: &HeaderMap,
+    annotated: &[Annotated],
+    members: &Members<'_>,
+) -> Result<(), String> {
+    if annotated.is_empty() {
+        return Ok(());
+    }
+    let arguments = members.get("arguments").map_or("{}", RawValue::get);
+    let arguments = serde_json::from_str(arguments).unwrap_or_default();
+    annotated
+        .iter()
+        .try_for_each(|one| same(headers, &one.header, one.text(&arguments).as_deref()))
+}
+
+fn same(headers: &HeaderMap, name: &HeaderName, wanted: Option<&str>) -> Result<(), String> {
+    match one(headers, name)?.as_deref() == wanted {
+        true => Ok(()),
+        false => Err(format!("the header `{name}` and the message disagree")),
+    }
 }
 
 fn one(headers: &HeaderMap, name: &HeaderName) -> Result<Option<String>, String> {
@@ -98,10 +133,15 @@ fn one(headers: &HeaderMap, name: &HeaderName) -> Result<Option<String>, String>
     }
 }
 
-fn wrong(id: Id<'_>, error: &str) -> Response {
+fn wrong(id: Option<&Id<'_>>, error: &str) -> Response {
     let mut message = Vec::new();
-    wire::error(&mut message, id.text(), error);
+    wire::error(&mut message, id.map_or("null", |id| id.text()), error);
     respond(StatusCode::BAD_REQUEST, message)
+}
+
+fn mismatch(id: &Id<'_>, why: &str) -> Response {
+    let error = json!({"code": HEADER_MISMATCH, "message": why});
+    wrong(Some(id), &error.to_string())
 }
 
 /// An answer whose error is also one of HTTP.
@@ -113,7 +153,7 @@ fn status(message: Vec<u8>) -> Response {
         _ => None,
     };
     let status = match code {
-        Some(UNKNOWN_REVISION | HEADER_MISMATCH) => StatusCode::BAD_REQUEST,
+        Some(UNKNOWN_REVISION | MISSING_CAPABILITY | HEADER_MISMATCH) => StatusCode::BAD_REQUEST,
         Some(super::METHOD_NOT_FOUND) => StatusCode::NOT_FOUND,
         _ => StatusCode::OK,
     };

@@ -4,7 +4,11 @@ use base64::Engine as _;
 use base64::prelude::BASE64_STANDARD;
 use hyper::header::{HeaderName, HeaderValue};
 
+use serde_json::Value;
+use serde_json::value::RawValue;
+
 use super::REVISION;
+use crate::in_headers::Annotated;
 use crate::members::Members;
 use crate::wire::{IdKey, Message};
 
@@ -21,6 +25,8 @@ pub(super) struct Outgoing {
     /// The revision that the request itself names: it has no session then.
     revision: Option<String>,
     name: Option<String>,
+    /// What a tool is called with.
+    arguments: Value,
 }
 
 impl Outgoing {
@@ -37,8 +43,14 @@ impl Outgoing {
         let members = Members::of_some(params).unwrap_or_default();
         let meta = Members::of_some(members.get("_meta")).unwrap_or_default();
         let revision = meta.text(crate::inline::REVISION);
+        let arguments = match (&revision, &*method) {
+            (Some(_), "tools/call") => members.get("arguments").map(RawValue::get),
+            _ => None,
+        };
+        let arguments = serde_json::from_str(arguments.unwrap_or("null"));
         Self {
             id,
+            arguments: arguments.unwrap_or_default(),
             revision: revision.map(|revision| revision.into_owned()),
             name: about(&method, &members),
             method: Some(method.into_owned()),
@@ -55,8 +67,13 @@ impl Outgoing {
         self.revision.is_some()
     }
 
-    /// The headers of a message that names its own revision.
-    pub(super) fn headers(&self) -> Vec<(HeaderName, HeaderValue)> {
+    /// The tool that it calls.
+    pub(super) fn tool(&self) -> Option<&str> {
+        self.name.as_deref().filter(|_| self.is("tools/call"))
+    }
+
+    /// The headers of a message that names its own revision, with the arguments that its tool wants there.
+    pub(super) fn headers(&self, annotated: &[Annotated]) -> Vec<(HeaderName, HeaderValue)> {
         let Some(revision) = &self.revision else {
             return Vec::new();
         };
@@ -65,8 +82,16 @@ impl Outgoing {
             (METHOD, self.method.as_ref()),
             (NAME, self.name.as_ref()),
         ];
-        let given = all.into_iter().filter_map(|(name, value)| {
-            let value = HeaderValue::from_str(&encoded(value?)).ok()?;
+        let all = all
+            .into_iter()
+            .map(|(name, value)| (name, value.cloned()))
+            .chain(
+                annotated
+                    .iter()
+                    .map(|one| (one.header.clone(), one.text(&self.arguments))),
+            );
+        let given = all.filter_map(|(name, value)| {
+            let value = HeaderValue::from_str(&encoded(&value?)).ok()?;
             Some((name, value))
         });
         given.collect()
@@ -123,8 +148,8 @@ mod tests {
     fn only_a_message_that_names_its_revision_has_headers_of_its_own() {
         let old = br#"{"jsonrpc":"2.0","id":3,"method":"tools/call","params":{"name":"a"}}"#;
         let old = Outgoing::of(old);
-        assert_eq!((old.id, old.headers().len()), (Some(3), 0));
+        assert_eq!((old.id, old.headers(&[]).len()), (Some(3), 0));
         let new = br#"{"jsonrpc":"2.0","id":3,"method":"tools/call","params":{"name":"a","_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28"}}}"#;
-        assert_eq!(Outgoing::of(new).headers().len(), 3);
+        assert_eq!(Outgoing::of(new).headers(&[]).len(), 3);
     }
 }

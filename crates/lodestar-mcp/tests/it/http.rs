@@ -9,4 +9,5 @@ mod attacks;
 mod behind;
 mod face;
 mod inline;
+mod resume;
 mod world;

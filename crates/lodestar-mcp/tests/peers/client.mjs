@@ -16,13 +16,14 @@ import { need, parse } from './peers.mjs';
 
 const options = parse(process.argv.slice(2), {
   options: ['sdk', 'revision', 'capabilities', 'url', 'token', 'ops', 'tool-prefix',
-    'prompt-prefix', 'settle-ms', 'timeout-ms', 'elicit', 'name', 'cwd'],
+    'prompt-prefix', 'settle-ms', 'timeout-ms', 'patience-ms', 'elicit', 'name', 'cwd'],
   lists: ['set', 'env', 'header'],
 });
 const sdk = options.sdk ?? 'v2';
 const revision = options.revision ?? '2025-11-25';
 const settle = Number(options['settle-ms'] ?? 50);
 const timeout = Number(options['timeout-ms'] ?? 30_000);
+const patience = Number(options['patience-ms'] ?? Infinity);
 const capabilities = (options.capabilities ?? '').split(',').filter(Boolean);
 const modern = revision === 'auto' || revision >= '2026-07-28';
 if (sdk === 'v1' && modern) {
@@ -257,6 +258,7 @@ function perform(op, how) {
 
 /** Waits until the server has sent `method`, as often as wanted: what comes late belongs here too. */
 async function arrived({ method, times = 1, ms = 5000 }) {
+  ms = Math.min(ms, patience);
   const end = Date.now() + ms;
   const count = () => seen.filter((s) => (s.notification ?? s.request) === method).length;
   while (count() < times && Date.now() < end) await sleep(10);

@@ -40,6 +40,7 @@ def command_line():
     parser.add_argument("--prompt-prefix", default="")
     parser.add_argument("--settle-ms", type=int, default=50)
     parser.add_argument("--timeout-ms", type=int, default=30_000)
+    parser.add_argument("--patience-ms", type=int)
     parser.add_argument("--elicit", default="accept")
     parser.add_argument("--name", default="lodestar-peer")
     parser.add_argument("--log-level")
@@ -337,6 +338,8 @@ def reference(ref):
 
 async def arrived(method, times=1, ms=5000):
     """Waits until the server has sent `method`, as often as wanted: what comes late belongs here too."""
+    if OPTIONS.patience_ms is not None:
+        ms = min(ms, OPTIONS.patience_ms)
     end = time.monotonic() + ms / 1000
 
     def count():

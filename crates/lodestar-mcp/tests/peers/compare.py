@@ -1,12 +1,13 @@
 """Compares two runs of a scripted client and prints every difference as one JSON document per line.
 
-    python3 compare.py [--rules normalise.json] [--intended intended.json] [--called NAME=TEXT]... ONE OTHER
+    python3 compare.py [--rules normalise.json] [--intended intended.json] [--revision R] [--called NAME=TEXT]... ONE OTHER
 
 ONE and OTHER are what `client.mjs` or `client.py` printed. What differs from run to run of one and
 the same server is listed with reasons in `normalise.json` and evened out first; exit code 1 means
 that something else differs. `--called` does the same for a text that only the caller knows, such as
 the path of a scratch folder. With `--intended`, differences that a proxy makes on purpose are only
-counted: the last line says how many there are of each. Python 3 with its standard library only.
+counted: the last line says how many there are of each; rules with a `revision` count for that of
+`--revision` only. Python 3 with its standard library only.
 """
 
 import argparse
@@ -111,6 +112,7 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--rules", default=os.path.join(HERE, "normalise.json"))
     parser.add_argument("--intended")
+    parser.add_argument("--revision")
     parser.add_argument("--called", action="append", default=[])
     parser.add_argument("one")
     parser.add_argument("other")
@@ -121,6 +123,7 @@ def main():
     if options.intended:
         with open(options.intended, encoding="utf-8") as file:
             intended = json.load(file)["rules"]
+    intended = [rule for rule in intended if rule.get("revision") in (None, options.revision)]
     for pair in options.called:
         name, text = pair.split("=", 1)
         rules.insert(0, {"kind": "replace", "name": name, "pattern": re.escape(text)})

@@ -150,7 +150,7 @@ impl ServerHandler for Far {
         _: RequestContext<RoleServer>,
     ) -> Result<ListToolsResult, ErrorData> {
         let schema = json!({"type": "object"}).as_object().cloned().unwrap();
-        let tools = ["echo", "steps", "sample", "need", "log", "sleep"];
+        let tools = ["echo", "steps", "sample", "need", "log", "nap", "sleep"];
         let tools = tools.map(|name| Tool::new(name, format!("does {name}"), schema.clone()));
         Ok(ListToolsResult::with_all_items(tools.to_vec()))
     }
@@ -201,6 +201,10 @@ impl ServerHandler for Far {
                     Err(problem) => format!("no: {problem}"),
                 }
             }
+            "nap" => {
+                tokio::time::sleep(Duration::from_millis(400)).await;
+                "napped".to_owned()
+            }
             _ => {
                 tokio::time::sleep(Duration::from_secs(30)).await;
                 "slept".to_owned()
@@ -241,7 +245,12 @@ impl Came {
     }
 
     pub(crate) fn json(&self) -> Value {
-        serde_json::from_str(&self.body).unwrap_or_else(|_| panic!("{self:?}"))
+        // As events, the answer is the last.
+        let last = self.body.lines().rev().find_map(|line| {
+            let data = line.strip_prefix("data: ")?;
+            (!data.is_empty()).then_some(data)
+        });
+        serde_json::from_str(last.unwrap_or(&self.body)).unwrap_or_else(|_| panic!("{self:?}"))
     }
 }
 

@@ -1,0 +1,55 @@
+//! What goes with a call beside its arguments: to whom questions about it belong, and how much is to be told.
+
+use std::sync::Arc;
+
+use lodestar_kernel::tool::Progress;
+
+/// What goes with a call beside its arguments.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Beside {
+    /// Whether somebody wants to know how far it is.
+    pub(crate) is_followed: bool,
+    /// The rounds in which the agent makes the call.
+    pub(crate) rounds: Option<u64>,
+    /// The server's name for what it wants to know.
+    pub(crate) question: Option<String>,
+    /// How much the agent wants to be told, in the protocol's word for it.
+    pub(crate) level: Option<&'static str>,
+}
+
+/// The words of the protocol for how much is told.
+const LEVELS: [&str; 8] = [
+    "debug",
+    "info",
+    "notice",
+    "warning",
+    "error",
+    "critical",
+    "alert",
+    "emergency",
+];
+
+impl Beside {
+    /// What goes with a call.
+    pub(crate) fn of(progress: Option<&Arc<dyn Progress>>) -> Self {
+        let beside = progress.and_then(|progress| progress.beside());
+        match beside.and_then(|beside| beside.downcast_ref::<Self>()) {
+            Some(beside) => beside.clone(),
+            // Whoever says nothing beside it wants to know how far it is.
+            None => Self {
+                is_followed: progress.is_some(),
+                ..Self::default()
+            },
+        }
+    }
+
+    /// Whether there is anything to say.
+    pub(crate) fn says_something(&self) -> bool {
+        self.is_followed || self.rounds.is_some() || self.question.is_some() || self.level.is_some()
+    }
+}
+
+/// One of the protocol's words; nothing else goes to a server unseen.
+pub(crate) fn level(word: &str) -> Option<&'static str> {
+    LEVELS.into_iter().find(|level| *level == word)
+}
