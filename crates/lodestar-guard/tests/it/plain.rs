@@ -70,6 +70,13 @@ async fn two_hundred_calls_share_few_lines_and_their_beliefs_follow_from_the_log
     let lines = places(&project, &id, "belief.adopted@2");
     assert!(lines.len() <= 200 / 16, "{} lines", lines.len());
     assert!(places(&project, &id, "belief.adopted@1").is_empty());
+    let text = std::fs::read_to_string(project.log().session(&id).events_path()).unwrap();
+    let named = text
+        .lines()
+        .filter(|line| line.contains("belief.adopted@2"));
+    let bytes: usize = named.map(str::len).sum();
+    println!("{} lines, {} bytes a call", lines.len(), bytes / 200);
+    assert!(bytes / 200 < 64, "{bytes}");
     let (mut store, mut again) = (live(&project), MemoryStore::new());
     let made = rows(&mut store);
     assert!(made.len() >= 400, "{}", made.len());
