@@ -296,7 +296,11 @@ fn long(dir: &Path, root: &Path, calls: usize) -> Vec<Figure> {
     let before_log = log_size(root);
     client.call();
     let at_start = client.resident();
-    let some = |client: &mut Client, calls: usize| (0..calls).for_each(|_| drop(client.call()));
+    let some = |client: &mut Client, calls: usize| {
+        for _ in 0..calls {
+            client.call();
+        }
+    };
     some(&mut client, 2000);
     let resident = client.resident();
     some(&mut client, calls.saturating_sub(3000));

@@ -59,6 +59,12 @@ impl Halt {
         there
     }
 
+    /// Whether it was seen halted the last time that anybody looked: for steps behind which somebody looks
+    /// again before anything runs.
+    pub(crate) fn was_halted(&self) -> bool {
+        self.halted.load(Ordering::Acquire)
+    }
+
     fn set(&self) {
         self.halted.store(true, Ordering::Release);
         self.stop.stop();

@@ -118,7 +118,7 @@ impl Kernel {
     }
 
     fn settle(&self, draft: Draft) -> Result<(Proposal, Arc<Entry>), Rejection> {
-        if self.halt.is_halted() {
+        if self.halt.was_halted() {
             return Err(Rejection::Halted);
         }
         let entry = self.registry.get(&draft.tool);
