@@ -3,12 +3,11 @@
 use std::fs::{File, OpenOptions};
 use std::io::{self, Read as _, Write as _};
 use std::path::PathBuf;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use lodestar_log::SessionDir;
-use tokio::time::Instant;
 
 use crate::stop::Stop;
 
@@ -27,8 +26,34 @@ pub struct Halt {
     recording: Arc<Mutex<()>>,
     /// What runs is told to stop.
     pub(crate) stop: Stop,
-    /// Whoever has it looks for all others that wait, the next time at this moment.
-    looking: Arc<tokio::sync::Mutex<Option<Instant>>>,
+    looking: Arc<Looking>,
+}
+
+/// Who waits for a halt, and whether somebody looks for all of them.
+#[derive(Debug, Default)]
+struct Looking {
+    waiting: AtomicUsize,
+    /// Somebody waited since the last look.
+    waited: AtomicBool,
+    looks: AtomicBool,
+}
+
+/// Counts one that waits, until it is dropped.
+struct Waiting<'a>(&'a Looking);
+
+impl Drop for Waiting<'_> {
+    fn drop(&mut self) {
+        self.0.waiting.fetch_sub(1, Ordering::AcqRel);
+    }
+}
+
+/// Somebody looks, until this is dropped: also when its runtime ends under it.
+struct Looks(Arc<Looking>);
+
+impl Drop for Looks {
+    fn drop(&mut self) {
+        self.0.looks.store(false, Ordering::Release);
+    }
 }
 
 /// How often somebody looks for a halt from outside while calls run or wait.
@@ -92,23 +117,37 @@ impl Halt {
 
     /// Resolves when it is halted, from inside or outside.
     pub(crate) async fn halted(&self) {
-        tokio::select! {
-            () = self.stop.stopped() => {}
-            () = self.look() => {}
+        self.looking.waiting.fetch_add(1, Ordering::AcqRel);
+        let _waiting = Waiting(&self.looking);
+        self.looking.waited.store(true, Ordering::Release);
+        self.see_that_somebody_looks();
+        self.stop.stopped().await;
+    }
+
+    fn see_that_somebody_looks(&self) {
+        if !self.looking.looks.swap(true, Ordering::AcqRel) {
+            let looks = Looks(Arc::clone(&self.looking));
+            tokio::spawn(self.clone().look(looks));
         }
     }
 
-    /// Looks at the disk again and again, one of all that wait at a time: a thousand calls that wait for
-    /// people cost as much as one. Whoever takes over looks when the one before would have.
-    async fn look(&self) {
-        let mut next = self.looking.lock().await;
+    /// Looks at the disk again and again, for all that wait: a thousand calls that wait for people cost as much
+    /// as one, and a short call does not set a timer of its own. It ends when nobody waits any more.
+    async fn look(self, looks: Looks) {
         loop {
-            let at = *next.get_or_insert_with(|| Instant::now() + LOOK_EVERY);
-            tokio::time::sleep_until(at).await;
-            *next = None;
+            tokio::time::sleep(LOOK_EVERY).await;
+            let waited = looks.0.waited.swap(false, Ordering::AcqRel);
             if self.is_halted() {
                 return;
             }
+            if !waited && looks.0.waiting.load(Ordering::Acquire) == 0 {
+                break;
+            }
+        }
+        drop(looks);
+        // Somebody may have come after the last look, and relied on this one.
+        if self.looking.waiting.load(Ordering::Acquire) > 0 {
+            self.see_that_somebody_looks();
         }
     }
 

@@ -32,12 +32,12 @@ macro_rules! catalogue {
 }
 
 catalogue! {
-    ACTION_CLEARED = "action.cleared" @ 1 by Kernel: "clearance id, the logged verdict it stands on, preconditions measured again; for a held action also the grant it consumed";
+    ACTION_CLEARED = "action.cleared" @ 1 by Kernel: "preconditions measured again, and as second parent the verdict it stands on; for a held action also the grant it consumed";
     ACTION_COMPLETED = "action.completed" @ 1 by Kernel: "outcome, duration, observation";
     ACTION_FAILED = "action.failed" @ 1 by Kernel: "outcome, duration, what failed";
-    ACTION_JUDGED = "action.judged" @ 1 by Policy: "verdict, deciding policy ids, evaluation errors, floor, arbiters, policy digest";
+    ACTION_JUDGED = "action.judged" @ 1 by Policy: "verdict, deciding policy ids, evaluation errors, floor, arbiters; the policy is the opening's";
     ACTION_NOTIFIED = "action.notified" @ 1 by Kernel: "the L3 action of which the client and watchers were told";
-    ACTION_PROPOSED = "action.proposed" @ 1 by Kernel: "action id, decision, tool, arguments (or blob), contract, fingerprint, measured preconditions, provenance";
+    ACTION_PROPOSED = "action.proposed" @ 1 by Kernel: "action id, declared decision, tool, arguments (or blob), fingerprint, measured preconditions, provenance, what the decision rests on; the contract where it is not the tool's own";
     ACTION_REJECTED = "action.rejected" @ 1 by Kernel: "kind and reason; for a precondition that moved, what was expected and what was measured; the granted request whose leave it had?";
     ACTION_UNKNOWN = "action.unknown" @ 1 by Kernel: "the action whose call was started and whose result nobody saw";
     AGENT_NOTE = "agent.note" @ 1 by Agent: "whatever the agent says about itself, verbatim; trusted for nothing";
@@ -60,7 +60,7 @@ catalogue! {
     CONFIRMATION_MATCHED = "confirmation.matched" @ 1 by Policy: "evidence that would have matched; report-only, grants nothing";
     CONFIRMATION_RECORDED = "confirmation.recorded" @ 1 by Policy: "evidence as it arrived, confirmed or declined";
     CONFIRMATION_REFUSED = "confirmation.refused" @ 1 by Policy: "evidence and reason, with every field that differed";
-    DECISION_MADE = "decision.made" @ 1 by Guard: "decision, declared or synthesised";
+    DECISION_MADE = "decision.made" @ 1 by Guard: "a decision that somebody declared; one that is synthesised stands in the proposal";
     DEVICE_APPROVED = "device.approved" @ 1 by Gateway: "pending to approved: owner's statement, verified challenge";
     DEVICE_BLOCKED = "device.blocked" @ 1 by Gateway: "to blocked, for good: platform actor and reason";
     DEVICE_BOUND = "device.bound" @ 1 by Gateway: "device, runner, owner's statement";
@@ -87,7 +87,7 @@ catalogue! {
     LOG_ANCHORED = "log.anchored" @ 1 by Log: "checkpoint and the co-signature over it";
     LOG_RECOVERED = "log.recovered" @ 1 by Log: "what was cut, where, and why";
     LOG_REDACTED = "log.redacted" @ 1 by Log: "signed redaction: which content went, digests of what stood there";
-    OBSERVATION_RECORDED = "observation.recorded" @ 1 by Guard: "observation, content verbatim (or blob)";
+    OBSERVATION_RECORDED = "observation.recorded" @ 1 by Guard: "observation, content verbatim (or blob); of a call its action and tool";
     REFLECTION_COMPLETED = "reflection.completed" @ 1 by Firewall: "window and proposals";
     REVISION_MADE = "revision.made" @ 1 by Firewall: "what changed on which link, why, triggered by what";
     RUN_CHECKPOINTED = "run.checkpointed" @ 1 by Gateway: "checkpoint of a run's log, stamped with the server's time";
