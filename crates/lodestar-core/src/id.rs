@@ -82,7 +82,7 @@ fn parse(text: &str, expected: &'static str) -> Result<Uuid, IdError> {
     Ok(uuid)
 }
 
-/// The length of a spelled id: prefixes have three letters.
+/// The length of a spelled id: prefixes have three letters, as a test says.
 const SPELLED: usize = 3 + 1 + uuid::fmt::Hyphenated::LENGTH;
 
 fn spelled<'a>(buffer: &'a mut [u8; SPELLED], prefix: &str, uuid: Uuid) -> &'a str {

@@ -47,6 +47,13 @@ pub struct ToolRecord {
     pub graded_by: GradedBy,
 }
 
+impl ToolRecord {
+    /// Whether anybody did: only then its name counts as reviewed.
+    pub fn is_graded(&self) -> bool {
+        self.graded_by != GradedBy::Nobody
+    }
+}
+
 /// One tool of a session.
 pub struct Entry {
     tool: Arc<dyn Tool>,

@@ -3,9 +3,11 @@
 //!
 //! A call that runs writes five lines, and every byte of them is there a hundred thousand times in a long
 //! session. So a line does not repeat what its own head says (time, actor, session), what the session's
-//! opening says (a tool's server, definition and contract, the agent, the policy), or ids that follow from
-//! the action's (see [`of_action`](lodestar_core::id::DecisionId::of_action)). What differs from the usual is
-//! written out. Whoever reads a log asks [`whole`], and sees none of this.
+//! opening says (a tool's server and definition, the agent, the policy), or ids that follow from
+//! the action's (see [`of_action`](lodestar_core::id::DecisionId::of_action)). Left out unless it is another are
+//! the tool's contract, and three constants of the format: a result is `raw` and `internal`, and what is
+//! allowed was permitted to run with nothing said of asking. Whoever reads a log asks [`whole`], and sees
+//! none of this. The line of a verdict is written by the policy's room, and filled here.
 
 use std::time::Duration;
 
@@ -20,7 +22,7 @@ use lodestar_core::id::{
     ActionId, ClearanceId, DecisionId, InvocationId, ObservationId, OutcomeId, RequestId,
 };
 use lodestar_core::ladder::{CedarAnswer, Verdict};
-use lodestar_core::name::ToolName;
+use lodestar_core::name::{ActorId, ToolName};
 use lodestar_core::provenance::{ArgumentProvenance, Label, Place, ValueKind};
 use lodestar_core::sensitivity::Sensitivity;
 use lodestar_core::time::Timestamp;
@@ -216,18 +218,9 @@ pub fn whole(
     Ok(payload)
 }
 
-/// As [`whole`], with large values left in their blobs.
-pub fn inline(event: &Event, dir: &SessionDir) -> Result<Option<Value>, RestoreError> {
-    let mut payload = event.inline()?;
-    if let Some(Value::Object(payload)) = &mut payload {
-        fill(event, dir, None, payload);
-    }
-    Ok(payload)
-}
-
 /// The decision that a proposal carries out, where nobody declared one: to make this call, resting on the
 /// beliefs that its arguments come from.
-pub fn synthesised(event: &Event, dir: &SessionDir) -> Option<Decision> {
+pub fn synthesised(event: &Event, dir: &SessionDir) -> Result<Option<Decision>, RestoreError> {
     #[derive(Deserialize)]
     struct Proposed {
         id: ActionId,
@@ -237,25 +230,30 @@ pub fn synthesised(event: &Event, dir: &SessionDir) -> Option<Decision> {
         dependencies: Vec<Dependency>,
     }
     if EventType::parse(event.kind.as_bytes()) != Some(EventType::ACTION_PROPOSED) {
-        return None;
+        return Ok(None);
     }
-    let proposed = whole(event, dir, None).ok()??;
-    let proposed: Proposed = serde_json::from_value(proposed).ok()?;
+    let Some(proposed) = whole(event, dir, None)? else {
+        return Ok(None);
+    };
+    let unreadable = |problem: String| RestoreError::Payload(problem);
+    let proposed: Proposed =
+        serde_json::from_value(proposed).map_err(|problem| unreadable(problem.to_string()))?;
     if proposed.decision != DecisionId::of_action(proposed.id) {
-        return None;
+        return Ok(None);
     }
+    let made_by = ActorId::new(&event.actor).map_err(|problem| unreadable(problem.to_string()))?;
     let choice = Choice::new(NonEmpty::one("call".to_owned()), "call".to_owned());
     let beliefs = proposed.dependencies.iter().map(|one| one.belief);
-    Some(Decision {
+    Ok(Some(Decision {
         id: proposed.decision,
         question: format!("call {}?", proposed.tool.shown()),
-        choice: choice.ok()?,
+        choice: choice.expect("INVARIANT: the only option is chosen"),
         belief_dependencies: beliefs.collect(),
         policy_dependencies: Vec::new(),
-        made_by: event.actor.parse().ok()?,
+        made_by,
         made_at: event.time,
         origin: DecisionOrigin::Synthesised,
-    })
+    }))
 }
 
 fn fill(
@@ -360,7 +358,7 @@ fn fill_finished(kind: EventType, event: &Event, payload: &mut Map<String, Value
 mod tests {
     use lodestar_core::canonical;
     use lodestar_core::chain::ContentBlock;
-    use lodestar_core::name::{ActorId, ProjectId, SessionId};
+    use lodestar_core::name::{ProjectId, SessionId};
     use lodestar_log::{LogRoot, Payload};
 
     use super::*;
@@ -417,7 +415,7 @@ mod tests {
     #[test]
     fn what_a_call_returned_reads_as_it_was_captured() {
         let action = ActionId::from_parts(5, RANDOM);
-        for sensitivity in [USUAL_SENSITIVITY, Sensitivity::Secret] {
+        for sensitivity in [Sensitivity::Internal, Sensitivity::Secret] {
             let mut observation = Observation {
                 id: ObservationId::of_action(action),
                 tool: ToolName::new("mcp.files.read").unwrap(),
@@ -436,6 +434,15 @@ mod tests {
                 rest: Map::from_iter([("id".to_owned(), json!("obs_forged"))]),
             };
             let line = ObservedLine::of(action, &observation);
+            let bytes = String::from_utf8(canonical::to_vec(&line).unwrap()).unwrap();
+            let said = match sensitivity {
+                Sensitivity::Internal => "",
+                _ => r#""sensitivity":"secret","#,
+            };
+            let written = format!(
+                r#"{{"action":"{action}","content":[{{"kind":"text","text":"id of nobody"}}],"rest":{{"id":"obs_forged"}},{said}"tool":"mcp.files.read"}}"#
+            );
+            assert_eq!(bytes, written, "the form on disk is fixed");
             let event = event(EventType::OBSERVATION_RECORDED, vec![7], &line);
             observation.captured_at = event.time;
             assert_eq!(filled::<Observation>(&event), observation);
@@ -481,7 +488,7 @@ mod tests {
                 let read = read.as_object_mut().unwrap();
                 read.remove("proposed_at");
                 assert_eq!(&Value::Object(read.clone()), payload, "{kind}");
-                assert!(synthesised(&event, &dir()).is_none());
+                assert!(!matches!(synthesised(&event, &dir()), Ok(Some(_))));
             }
         }
     }

@@ -5,7 +5,7 @@
 //! log lets every event of a session come by here, in its order, and asks for what an adoption means.
 //! Kept is what is in flight, as it stands in the log; it is read when it is asked for.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use lodestar_core::chain::{Decision, Observation, OutcomeResult};
 use lodestar_core::defence::Defence;
@@ -19,7 +19,7 @@ use lodestar_firewall::extract::{Extractors, ToolCall};
 use lodestar_firewall::{Intake, Plain, Underivable};
 use lodestar_kernel::opening::Opening;
 use lodestar_kernel::record::Proposal;
-use lodestar_kernel::registry::GradedBy;
+use lodestar_kernel::registry::ToolRecord;
 use lodestar_kernel::terse;
 use lodestar_log::{Event, RestoreError, SessionDir};
 use serde::Deserialize;
@@ -229,7 +229,7 @@ impl Results {
     }
 
     /// The decision that a proposal carries out, where nobody declared one.
-    pub fn synthesised(&self, event: &Event) -> Option<Decision> {
+    pub fn synthesised(&self, event: &Event) -> Result<Option<Decision>, RestoreError> {
         terse::synthesised(event, &self.dir)
     }
 
@@ -277,9 +277,8 @@ impl Results {
             Some(kind @ EventType::RESULTS_ADOPTED) => match self.whole(event) {
                 Ok(Some(payload)) => {
                     if let Ok(adopted) = serde_json::from_value::<ResultsAdopted>(payload) {
-                        for seq in adopted.results {
-                            self.take(seq);
-                        }
+                        // One that means nothing adopts nothing.
+                        let _ = self.take_all(&adopted.results);
                     }
                 }
                 _ => self.note_redacted(kind),
@@ -406,23 +405,33 @@ impl Results {
         }
     }
 
-    /// Takes out a result whose call has completed.
-    fn take(&mut self, seq: u64) -> Option<(Observed, Call)> {
+    /// Takes out results whose calls have completed: all of them, or none.
+    fn take_all(&mut self, results: &[u64]) -> Result<Vec<(Observed, Call)>, UnreadableBeliefs> {
+        let mut named = BTreeSet::new();
+        for &seq in results {
+            if !named.insert(seq) || self.completed(seq).is_none() {
+                return Err(UnreadableBeliefs::NotOpen(seq));
+            }
+        }
+        let taken = results.iter().map(|seq| {
+            let cleared = self.completed(*seq)?;
+            // A call returns once.
+            Some((self.observed.remove(seq)?, self.calls.remove(&cleared)?))
+        });
+        Ok(taken.flatten().collect())
+    }
+
+    /// The clearance of the call that a result came of, if that has completed.
+    fn completed(&self, seq: u64) -> Option<u64> {
         let cleared = self.observed.get(&seq)?.cleared?;
         self.calls.get(&cleared)?.end.as_ref()?;
-        let observed = self.observed.remove(&seq)?;
-        // A call returns once.
-        let call = self.calls.remove(&cleared)?;
-        Some((observed, call))
+        Some(cleared)
     }
 
     /// What an adoption means. One that names anything that is not there to be adopted means nothing.
     fn adopt(&mut self, adopted: &ResultsAdopted) -> Result<Adoption, UnreadableBeliefs> {
         let mut found = Adoption::default();
-        let mut taken = Vec::with_capacity(adopted.results.len());
-        for &seq in &adopted.results {
-            taken.push(self.take(seq).ok_or(UnreadableBeliefs::NotOpen(seq))?);
-        }
+        let taken = self.take_all(&adopted.results)?;
         let scope = match &self.opened {
             Opened::With(opening) => &opening.scope,
             Opened::Redacted(seq) => {
@@ -480,7 +489,7 @@ impl Results {
                 server: proposal.action.server,
                 arguments: Value::Object(proposal.action.arguments),
                 definition: proposal.definition,
-                reviewed: tool.is_some_and(|tool| tool.graded_by != GradedBy::Nobody),
+                reviewed: tool.is_some_and(ToolRecord::is_graded),
                 is_error: end.result == OutcomeResult::Failure,
             }),
         }))

@@ -97,7 +97,8 @@ fn note(
         Failure::check(format!("{place} cannot be read: {problem}"))
             .help("`lodestar log verify` says what is wrong with the session")
     };
-    if let Some(decision) = results.synthesised(event) {
+    let synthesised = results.synthesised(event);
+    if let Some(decision) = synthesised.map_err(|e| failed(e.to_string()))? {
         window.decisions.push((event.seq, decision));
     }
     if EventType::parse(event.kind.as_bytes()) == Some(EventType::DECISION_MADE) {

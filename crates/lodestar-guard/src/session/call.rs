@@ -12,7 +12,7 @@ use lodestar_core::name::ToolName;
 use lodestar_core::provenance::{ArgumentProvenance, Label};
 use lodestar_core::time::Timestamp;
 use lodestar_kernel::record::Rejection;
-use lodestar_kernel::registry::{Entry, GradedBy};
+use lodestar_kernel::registry::Entry;
 use lodestar_kernel::step::Step;
 use lodestar_kernel::stop::Stop;
 use lodestar_kernel::terse::ObservedLine;
@@ -367,7 +367,7 @@ impl Session {
             server: action.server.clone(),
             arguments: Value::Object(action.arguments.clone()),
             definition: ran.proposal().definition,
-            reviewed: entry.record().graded_by != GradedBy::Nobody,
+            reviewed: entry.record().is_graded(),
             is_error: output.is_error,
             scope: inner.scope.clone(),
             recorded: Some(receipt.seq()),
@@ -400,11 +400,14 @@ impl Session {
     /// The index knows what was read, so that it can say later where a value came from.
     pub(super) fn note_reading(&self, observation: Arc<Observation>) {
         if self.with_index(|index| index.add(observation)) {
-            let session = self.clone();
+            // Not a handle of its own: it keeps no session alive.
+            let session = Arc::downgrade(&self.inner);
             tokio::spawn(async move {
-                // Behind the answer, which is on its way by then.
+                // On one thread the answer is on its way by then.
                 tokio::task::yield_now().await;
-                session.with_index(Index::look_through);
+                if let Some(inner) = session.upgrade() {
+                    Session { inner }.with_index(Index::look_through);
+                }
             });
         }
     }

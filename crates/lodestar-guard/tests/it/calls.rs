@@ -350,7 +350,7 @@ async fn what_was_read_is_named_by_the_act_that_came_from_it_and_never_believed(
         .unwrap()
         .map(Result::unwrap);
     let decisions: Vec<_> = all
-        .filter_map(|event| terse::synthesised(&event, &dir))
+        .filter_map(|event| terse::synthesised(&event, &dir).unwrap())
         .collect();
     let rests_on = |at: usize| decisions[at].belief_dependencies.len();
     assert!(rests_on(1) > 0 && rests_on(0) == 0);

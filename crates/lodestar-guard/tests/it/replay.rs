@@ -1,6 +1,7 @@
 //! Replay: a log that was written honestly follows from itself; one that was edited does not.
 
 use lodestar_core::name::SessionId;
+use lodestar_replay::Difference;
 use serde_json::{Value, json};
 
 use crate::governed::{CountingTool, GRADES, Project};
@@ -59,7 +60,10 @@ pub(crate) fn edit(
 async fn every_edit_of_what_a_verdict_rests_on_is_found_with_its_event() {
     type Edit = fn(&mut Value);
     let edits: [(&str, usize, Edit); 12] = [
-        ("action.judged@1", 0, |p| p["verdict"] = json!("deny")),
+        ("action.judged@1", 0, |p| {
+            p["verdict"] = json!("deny");
+            p["answer"] = json!({"ask": "silent", "run": "permit"});
+        }),
         ("action.judged@1", 2, |p| p["verdict"] = json!("allow")),
         ("action.judged@1", 3, |p| p["verdict"] = json!("allow")),
         ("action.judged@1", 0, |p| p["policies"] = json!(["other"])),
@@ -70,7 +74,10 @@ async fn every_edit_of_what_a_verdict_rests_on_is_found_with_its_event() {
             p["answer"]["ask"] = json!("permit")
         }),
         ("action.proposed@1", 2, |p| {
-            p["contract"]["required_level"] = json!("L0");
+            p["contract"] = json!({
+                "blast_radius": "self", "data_sensitivity": "public", "permissions": [], "preconditions": [],
+                "required_level": "L0", "reversibility": "reversible", "sandbox": "read", "scope": "global",
+            });
         }),
         ("action.proposed@1", 2, |p| {
             p["arguments"]["to"] = json!("anna@corp.example");
@@ -88,10 +95,21 @@ async fn every_edit_of_what_a_verdict_rests_on_is_found_with_its_event() {
         let (project, session) = recorded().await;
         let seq = edit(&project, &session, kind, nth, change);
         let replay = project.replay(&session);
+        let found: Vec<_> = replay
+            .differences
+            .iter()
+            .filter(|one| one.seq == seq)
+            .collect();
         assert!(
-            replay.differences.iter().any(|one| one.seq == seq),
+            !found.is_empty(),
             "{kind} {nth} at #{seq}: {:?}",
             replay.differences
+        );
+        let is_of_form = |one: &&&Difference| one.recorded.starts_with("what cannot be read");
+        assert_eq!(
+            found.iter().filter(is_of_form).count(),
+            0,
+            "{kind} {nth}: {found:?}"
         );
     }
 }

@@ -96,7 +96,12 @@ fn events(folder: &Path, project: &str) -> Vec<(String, Value)> {
     let dir = log.session(&SessionId::new("s1").unwrap());
     let replay = lodestar_replay::derive(&log, dir.session(), &[], None).unwrap();
     assert!(replay.agrees(), "{:?}", replay.differences);
-    let whole = |event: lodestar_log::Event| (event.kind.clone(), event.whole(&dir).unwrap());
+    let whole = |event: lodestar_log::Event| {
+        (
+            event.kind.clone(),
+            lodestar_kernel::terse::whole(&event, &dir, None).unwrap(),
+        )
+    };
     let events = Reader::open(&dir)
         .unwrap()
         .map(|event| whole(event.unwrap()));

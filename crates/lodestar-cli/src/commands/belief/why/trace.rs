@@ -153,7 +153,7 @@ impl Trace {
             EventType::DECISION_MADE | EventType::ACTION_PROPOSED => {
                 let decision: Option<Decision> = match kind {
                     EventType::DECISION_MADE => parsed(event, results),
-                    _ => results.synthesised(event),
+                    _ => results.synthesised(event).ok().flatten(),
                 };
                 let rests = |d: &Decision| d.belief_dependencies.contains(&self.belief);
                 if let Some(decision) = decision.filter(rests) {
