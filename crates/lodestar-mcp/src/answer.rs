@@ -10,7 +10,7 @@ use lodestar_kernel::tool::{Output, ToolErrorKind, Verbatim};
 use serde_json::value::RawValue;
 use serde_json::{Map, Value, json};
 
-use crate::members::{Members, quoted};
+use crate::members::{Members, Unambiguous, quoted};
 
 /// The key under which Lodestar speaks to the agent; nobody else does.
 pub const OWN: &str = "_lodestar";
@@ -29,7 +29,7 @@ pub fn recorded(result: &RawValue, content: Contents) -> Result<Output, String> 
         ..Output::default()
     };
     for (name, raw) in members.iter() {
-        let value: Value = serde_json::from_str(raw.get())
+        let Unambiguous(value) = serde_json::from_str(raw.get())
             .map_err(|problem| format!("its result cannot be read: `{name}`: {problem}"))?;
         match (name, value) {
             (name, Value::Array(blocks)) if name == content.member() => {
@@ -53,7 +53,8 @@ pub fn recorded(result: &RawValue, content: Contents) -> Result<Output, String> 
 
 /// Records an error of the protocol: its words are content like any other.
 pub(crate) fn recorded_error(error: &RawValue) -> Output {
-    let value = serde_json::from_str(error.get()).map(|value| writable(value, error.get()));
+    let read = serde_json::from_str::<Unambiguous>(error.get());
+    let value = read.map(|Unambiguous(value)| writable(value, error.get()));
     Output {
         content: vec![ContentBlock::Unknown {
             raw: value.unwrap_or_else(|_| error.get().into()),
@@ -101,7 +102,10 @@ impl Contents {
             // A message is its block, with whoever speaks beside it.
             Self::Messages => match block {
                 Value::Object(mut message) => match message.remove("content") {
-                    Some(Value::Object(mut inner)) if !inner.contains_key("role") => {
+                    // Nothing of either hides anything of the other.
+                    Some(Value::Object(mut inner))
+                        if message.keys().all(|name| !inner.contains_key(name)) =>
+                    {
                         inner.extend(message);
                         ContentBlock::from_wire(Value::Object(inner))
                     }
@@ -387,6 +391,31 @@ mod tests {
         let wanted = json!({"content": [{"a": {}}], "_meta": {}});
         assert_eq!((clean, found), (wanted, 3));
         assert!(stripped(r#"{"text":"a _lodestar in words"}"#).is_none());
+    }
+
+    #[test]
+    fn what_a_prompt_says_is_recorded_whatever_stands_beside_it() {
+        let result = raw(
+            r#"{"messages":[{"role":"user","content":{"type":"text","text":"poison"},"text":"harmless","type":"text"}]}"#,
+        );
+        let output = recorded(&result, Contents::Messages).unwrap();
+        let [ContentBlock::Unknown { raw }] = &output.content[..] else {
+            panic!("{:?}", output.content)
+        };
+        assert_eq!(raw["content"]["text"], "poison");
+        assert_eq!(raw["text"], "harmless");
+    }
+
+    #[test]
+    fn a_name_twice_at_any_depth_is_refused_and_many_names_cost_no_more_than_they_are() {
+        let text = r#"{"content":[{"type":"text","text":"hidden","text":"shown"}]}"#;
+        let problem = recorded(&raw(text), Contents::Blocks).unwrap_err();
+        assert!(problem.contains("two members named `text`"), "{problem}");
+        let many: Vec<_> = (0..300_000).map(|at| format!("\"k{at}\":0")).collect();
+        let many = format!("{{{}}}", many.join(","));
+        assert!(recorded(&raw(&many), Contents::Blocks).is_ok());
+        let twice = format!("{},\"k7\":1}}", &many[..many.len() - 1]);
+        assert!(recorded(&raw(&twice), Contents::Blocks).is_err());
     }
 
     #[test]

@@ -144,6 +144,12 @@ impl McpTool {
                 self.rounds(&up, method, &params, result, contents, &call)
                     .await
             }
+            // To an agent of the newest revision this would be a question of the proxy's, which nobody judged.
+            Answered::Result(result) if Wanted::of(&result).is_some() => {
+                let why =
+                    "it asks for input in a way that its revision of the protocol does not have";
+                Err(ToolError::failed(Effect::Unknown, why))
+            }
             Answered::Result(result) => answer::recorded(&result, contents)
                 .map_err(|problem| ToolError::failed(Effect::Unknown, problem)),
             Answered::Error(error) => Ok(answer::recorded_error(&error)),

@@ -92,7 +92,8 @@ pub(crate) fn run(args: &ReplayArgs, app: &mut App) -> Result<Exit, Failure> {
     })
 }
 
-fn verify(dir: &SessionDir, trust: &Trust, app: &App) -> Result<ProjectReport, Failure> {
+/// Whether the session, and the ledger around it, is as it was written.
+pub(crate) fn verify(dir: &SessionDir, trust: &Trust, app: &App) -> Result<ProjectReport, Failure> {
     let options = VerifyOptions {
         session: Some(dir.session().clone()),
         witnessed: None,

@@ -5,12 +5,15 @@ mod story;
 use std::io::Write as _;
 
 use clap::Args;
+use lodestar_log::{SessionDir, Trust};
 use lodestar_policy::{Policy, explain};
 use serde_json::{Value, json};
 
 use crate::cli::App;
+use crate::commands::replay;
 use crate::failure::{Exit, Failure};
 use crate::place::SessionName;
+use crate::trust::{self, LogKeys};
 use crate::{inert, json as form};
 use story::{Story, Wanted};
 
@@ -37,6 +40,28 @@ pub(crate) struct ExplainArgs {
     /// Look only at this project
     #[arg(long, value_name = "PROJECT")]
     project: Option<String>,
+
+    #[command(flatten)]
+    keys: LogKeys,
+}
+
+/// A log that was edited explains nothing.
+fn intact(dir: &SessionDir, args: &ExplainArgs, app: &App) -> Result<(), Failure> {
+    let (operators, witnesses) = trust::pinned()?;
+    let trust = Trust {
+        log_keys: args.keys.resolve()?,
+        operators: operators.keys(),
+        witnesses,
+    };
+    let report = replay::verify(dir, &trust, app)?;
+    match report.all_problems().next() {
+        None => Ok(()),
+        Some(problem) => Err(Failure::check(format!(
+            "session `{}` is not intact, so nothing in it is explained: {problem}",
+            dir.session()
+        ))
+        .help("`lodestar log verify` names every problem")),
+    }
 }
 
 pub(crate) fn run(args: &ExplainArgs, app: &mut App) -> Result<Exit, Failure> {
@@ -45,6 +70,7 @@ pub(crate) fn run(args: &ExplainArgs, app: &mut App) -> Result<Exit, Failure> {
     let dir = app
         .place(args.project.as_deref())?
         .readable_session(&name)?;
+    intact(&dir, args, app)?;
     let story = Story::find(&dir, &wanted)?;
     let policies = policies(&story);
     if app.json {
