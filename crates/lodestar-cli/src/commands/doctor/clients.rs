@@ -39,14 +39,15 @@ pub(super) fn look(config: &Config, file: &Path, findings: &mut Vec<Finding>) {
         let Ok(client) = ClientFile::read(path, home.as_deref()) else {
             continue;
         };
-        let goes_through = client
-            .servers
-            .values()
-            .any(|entry| ClientFile::starts(entry, file));
-        if !goes_through {
+        let mut starting = client.servers.values();
+        let Some(entry) = starting.find(|entry| ClientFile::starts(entry, file)) else {
             continue;
-        }
+        };
         wrapped = true;
+        let command = entry["command"].as_str().unwrap_or_default();
+        if !is_this_program(command) {
+            findings.push(other_program(&client, command));
+        }
         beside(&client, findings);
         built_in(
             client.client,
@@ -62,6 +63,40 @@ pub(super) fn look(config: &Config, file: &Path, findings: &mut Vec<Finding>) {
                 .remedy("`lodestar init --write` puts it into one; a client that starts its servers itself is governed by nobody"),
         );
     }
+}
+
+/// Whether a command leads to this very program: what any other does with the same words, nobody knows.
+fn is_this_program(command: &str) -> bool {
+    let found = match command.contains('/') {
+        true => Some(PathBuf::from(command)),
+        false => std::env::var_os("PATH").and_then(|path| {
+            let mut folders = std::env::split_paths(&path);
+            folders.find_map(|folder| Some(folder.join(command)).filter(|file| file.is_file()))
+        }),
+    };
+    let (Some(found), Ok(own)) = (found, std::env::current_exe()) else {
+        return false;
+    };
+    let same_place = matches!((found.canonicalize(), own.canonicalize()), (Ok(a), Ok(b)) if a == b);
+    same_place || has_the_same_bytes(&found, &own)
+}
+
+fn has_the_same_bytes(one: &Path, other: &Path) -> bool {
+    let length = |path: &Path| std::fs::metadata(path).map(|found| found.len()).ok();
+    let bytes = |path: &Path| std::fs::read(path).ok();
+    length(one).is_some() && length(one) == length(other) && bytes(one) == bytes(other)
+}
+
+fn other_program(client: &ClientFile, command: &str) -> Finding {
+    let what = format!(
+        "{} starts `{}` as the proxy, which is another program than this one: nothing here says what it does",
+        client.client.name(),
+        inert::line(command, 200)
+    );
+    Finding::broken("other_program", what).remedy(format!(
+        "run `doctor` of that program, or name this one in `{}`",
+        inert::path(&client.path)
+    ))
 }
 
 /// Servers that the client starts itself.
@@ -205,4 +240,23 @@ fn codex(file: &ClientFile, findings: &mut Vec<Finding>) {
             missing.join("; ")
         )),
     );
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_this_program_or_a_copy_of_it_is_taken_for_the_proxy() {
+        let own = std::env::current_exe().unwrap();
+        assert!(is_this_program(own.to_str().unwrap()));
+        let folder = tempfile::tempdir().unwrap();
+        let copy = folder.path().join("lodestar");
+        std::fs::copy(&own, &copy).unwrap();
+        assert!(is_this_program(copy.to_str().unwrap()));
+        std::fs::write(&copy, "#!/bin/sh\nexec server\n").unwrap();
+        assert!(!is_this_program(copy.to_str().unwrap()));
+        assert!(!is_this_program("sh"));
+        assert!(!is_this_program("no-such-program-anywhere"));
+    }
 }

@@ -93,7 +93,10 @@ const ELSEWHERE: [&str; 34] = [
     "database",
 ];
 /// Arguments that are run.
-const RUN: [&str; 9] = [
+const RUN: [&str; 12] = [
+    "exec",
+    "execute",
+    "eval",
     "command",
     "cmd",
     "code",
