@@ -49,6 +49,12 @@ impl Beside {
     }
 }
 
+/// Whether something of this level is told to whoever wants to be told `least` and what weighs more.
+pub(crate) fn is_told(least: &str, word: &str) -> bool {
+    let weight = |word: &str| LEVELS.iter().position(|level| *level == word);
+    weight(word).is_some_and(|weighs| weight(least).is_some_and(|least| weighs >= least))
+}
+
 /// One of the protocol's words; nothing else goes to a server unseen.
 pub(crate) fn level(word: &str) -> Option<&'static str> {
     LEVELS.into_iter().find(|level| *level == word)

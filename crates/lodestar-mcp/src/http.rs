@@ -19,6 +19,7 @@ use tokio::task::JoinSet;
 
 use crate::in_headers::Annotated;
 use crate::members::Members;
+use crate::offer::MAX_ENTRIES;
 use crate::peer::{NoAnswer, Peer, Said};
 use crate::wire::Message;
 use exchange::{Exchange, Unanswered};
@@ -447,13 +448,7 @@ impl Inner {
             return;
         };
         let listed: Value = serde_json::from_str(result.get()).unwrap_or_default();
-        let mut annotated = self.annotated();
-        for tool in listed["tools"].as_array().into_iter().flatten() {
-            let wanted = Annotated::of(&tool["inputSchema"]);
-            if let (Some(name), false) = (tool["name"].as_str(), wanted.is_empty()) {
-                annotated.insert(name.to_owned(), wanted);
-            }
-        }
+        note_listed(&mut self.annotated(), &listed);
     }
 
     fn annotated(&self) -> MutexGuard<'_, HashMap<String, Vec<Annotated>>> {
@@ -507,6 +502,21 @@ impl To {
     }
 }
 
+/// What tools of a list want to have in headers; a tool that wants nothing any more has no place.
+fn note_listed(annotated: &mut HashMap<String, Vec<Annotated>>, listed: &Value) {
+    for tool in listed["tools"].as_array().into_iter().flatten() {
+        let Some(name) = tool["name"].as_str() else {
+            continue;
+        };
+        let wanted = Annotated::of(&tool["inputSchema"]);
+        if wanted.is_empty() {
+            annotated.remove(name);
+        } else if annotated.len() < MAX_ENTRIES || annotated.contains_key(name) {
+            annotated.insert(name.to_owned(), wanted);
+        }
+    }
+}
+
 fn no_answer(unanswered: Unanswered) -> NoAnswer {
     match unanswered {
         Unanswered::NotSent(why) => NoAnswer::NotSent(why),
@@ -553,5 +563,33 @@ fn pause(named: Option<Duration>) -> Duration {
 async fn unwanted(peer: &Peer, id: u64) {
     while peer.is_waiting(id) {
         tokio::time::sleep(LOOK).await;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    fn listed(names: impl Iterator<Item = String>, schema: &Value) -> Value {
+        let tools = names.map(|name| json!({"name": name, "inputSchema": schema}));
+        json!({"tools": tools.collect::<Vec<_>>()})
+    }
+
+    #[test]
+    fn what_tools_want_in_headers_is_forgotten_with_the_wish_and_has_a_limit() {
+        let wanting = json!({"type": "object", "properties": {
+            "place": {"type": "string", "x-mcp-header": "Place"},
+        }});
+        let mut annotated = HashMap::new();
+        let one = || std::iter::once("one".to_owned());
+        note_listed(&mut annotated, &listed(one(), &wanting));
+        assert!(annotated.contains_key("one"));
+        note_listed(&mut annotated, &listed(one(), &json!({"type": "object"})));
+        assert!(annotated.is_empty());
+        let many = (0..MAX_ENTRIES + 5).map(|number| format!("tool {number}"));
+        note_listed(&mut annotated, &listed(many, &wanting));
+        assert_eq!(annotated.len(), MAX_ENTRIES);
     }
 }

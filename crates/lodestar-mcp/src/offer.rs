@@ -16,7 +16,7 @@ use crate::server::Introduction;
 pub(crate) const REVISIONS: [&str; 4] = ["2025-11-25", "2025-06-18", "2025-03-26", "2024-11-05"];
 
 /// Most entries of one list: more is no list that anybody looks at.
-const MAX_ENTRIES: usize = 4096;
+pub(crate) const MAX_ENTRIES: usize = 4096;
 
 /// How long a server that refused the handshake may take to say that it knows none: others may be silent on
 /// what they do not know.

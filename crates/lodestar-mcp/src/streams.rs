@@ -22,6 +22,9 @@ const BATCH: usize = 64 << 10;
 /// Messages that wait to be written to one peer; whoever has more waits.
 const QUEUE: usize = 256;
 
+/// Of these, places that what may be lost leaves to what may not.
+const RESERVED: usize = 64;
+
 /// What stands at the other end of a descriptor. Clients start servers with pipes or with sockets; both are
 /// polled, which saves every message two changes of thread.
 enum Kind {
@@ -90,7 +93,7 @@ impl Outbox {
 
     /// Puts a message there if there is room: for what may be lost.
     pub(crate) fn offer(&self, message: Vec<u8>) -> bool {
-        self.0.try_send(message).is_ok()
+        self.0.capacity() > RESERVED && self.0.try_send(message).is_ok()
     }
 
     /// A handle that does not keep it open.
@@ -104,6 +107,12 @@ impl WeakOutbox {
     pub(crate) fn offer(&self, message: &[u8]) -> bool {
         let open = self.0.upgrade();
         open.is_some_and(|open| open.try_send(message.to_vec()).is_ok())
+    }
+
+    /// As [`offer`](Self::offer), for what may be lost.
+    pub(crate) fn tell(&self, message: &[u8]) -> bool {
+        let open = self.0.upgrade().map(Outbox);
+        open.is_some_and(|open| open.offer(message.to_vec()))
     }
 
     /// Whether anybody may still put something there.
@@ -150,4 +159,19 @@ fn push_line(batch: &mut Vec<u8>, message: &[u8]) {
         }
     }
     batch.push(b'\n');
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_may_be_lost_leaves_room_for_what_may_not() {
+        let (outbox, _read) = Outbox::new();
+        let weak = outbox.downgrade();
+        let told = (0..2 * QUEUE).filter(|_| weak.tell(b"told")).count();
+        assert_eq!(told, QUEUE - RESERVED);
+        assert!(!outbox.offer(b"told".to_vec()));
+        assert!(weak.offer(b"a question"));
+    }
 }

@@ -200,13 +200,14 @@ impl McpTool {
             let stop = Stop::new();
             let rounds = Beside::of(call.progress().as_ref()).rounds;
             let answers = conversation.provide(&self.server, &up.peer, &wanted, rounds, &stop);
-            let answers = tokio::select! {
-                answers = answers => answers.map_err(unknown)?,
-                () = call.stopped() => {
-                    stop.stop();
-                    return Err(ToolError::stopped(Effect::Unknown));
-                }
+            let stopping = async {
+                call.stopped().await;
+                stop.stop();
             };
+            // Each is an action of its own, and is heard out even where the call is stopped.
+            let answers = heard_out(answers, stopping).await;
+            let answers = answers.ok_or_else(|| ToolError::stopped(Effect::Unknown))?;
+            let answers = answers.map_err(unknown)?;
             let members = Members::of(params).unwrap_or_default();
             let mut more = vec![("inputResponses", answers.as_str())];
             more.extend(wanted.state.map(|state| ("requestState", state.get())));
@@ -220,6 +221,21 @@ impl McpTool {
         Err(unknown(format!(
             "the server wanted to know something of the agent more than {MAX_ROUNDS} times"
         )))
+    }
+}
+
+/// What something comes to; none where it was stopped, but not before it is over.
+async fn heard_out<T>(
+    what: impl Future<Output = T>,
+    stopping: impl Future<Output = ()>,
+) -> Option<T> {
+    let mut what = std::pin::pin!(what);
+    tokio::select! {
+        came = &mut what => Some(came),
+        () = stopping => {
+            what.await;
+            None
+        }
     }
 }
 

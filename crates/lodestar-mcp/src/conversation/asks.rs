@@ -92,6 +92,11 @@ impl Conversation {
         }
     }
 
+    /// Whether anybody still waits for the answer to a question.
+    pub(super) fn is_asked(&self, id: i64) -> bool {
+        u64::try_from(id).is_ok_and(|id| self.asked().contains_key(&id))
+    }
+
     fn asked(&self) -> MutexGuard<'_, HashMap<u64, Question>> {
         self.asked.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -117,5 +122,6 @@ impl Asking<'_> {
 impl Drop for Asking<'_> {
     fn drop(&mut self) {
         self.conversation.asked().remove(&self.id);
+        self.conversation.forget_in_rounds(self.id);
     }
 }

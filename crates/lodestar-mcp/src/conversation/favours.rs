@@ -2,9 +2,9 @@
 //! grades it.
 
 use std::collections::HashMap;
-use std::sync::{Arc, MutexGuard, PoisonError};
+use std::sync::{Arc, MutexGuard, OnceLock, PoisonError};
 
-use futures_util::future::try_join_all;
+use futures_util::future::join_all;
 use lodestar_core::name::ToolName;
 use lodestar_core::scope::Scope;
 use lodestar_guard::{CallOptions, Outcome, Reply, Setup};
@@ -25,7 +25,7 @@ use crate::server::Server;
 use crate::tool::Wanted;
 use crate::wire::{Id, IdKey};
 
-/// Most that one server may ask for at the same time.
+/// Most that one server may ask for at the same time: on its own account, and for each call.
 const AT_ONCE: usize = 8;
 
 /// What servers asked for, by server and their id, and how each is stopped.
@@ -142,8 +142,7 @@ impl Conversation {
         answer_to_server(replied)
     }
 
-    /// Everything that a server wants to know before it answers, as an object. It is asked for together, so
-    /// that an agent that is asked in rounds needs one.
+    /// Everything that a server wants to know before it answers, as an object.
     pub(crate) async fn provide(
         &self,
         server: &Server,
@@ -152,10 +151,30 @@ impl Conversation {
         rounds: Option<u64>,
         stop: &Stop,
     ) -> Result<String, String> {
-        let names = wanted.requests.iter().map(|(name, _)| name.to_owned());
+        let requests: Vec<_> = wanted.requests.iter().collect();
+        let mut answers = Vec::new();
+        for some in requests.chunks(AT_ONCE) {
+            answers.extend(self.provide_some(server, peer, some, rounds, stop).await?);
+        }
+        Ok(format!("{{{}}}", answers.join(",")))
+    }
+
+    /// Some of it, as members of an object. It is asked for together, so that an agent that is asked in rounds
+    /// needs one. Where one comes to nothing the others are stopped, and each is heard out: it is on record.
+    async fn provide_some(
+        &self,
+        server: &Server,
+        peer: &Peer,
+        requests: &[(&str, &RawValue)],
+        rounds: Option<u64>,
+        stop: &Stop,
+    ) -> Result<Vec<String>, String> {
+        let names = requests.iter().map(|(name, _)| (*name).to_owned());
         let expected = rounds.map(|rounds| self.expect(rounds, names.collect()));
         let expected = expected.as_ref();
-        let answers = wanted.requests.iter().map(|(name, request)| {
+        let problem = OnceLock::new();
+        let first = &problem;
+        let answers = requests.iter().map(|&(name, request)| {
             let beside = Beside {
                 rounds,
                 question: Some(name.to_owned()),
@@ -163,14 +182,22 @@ impl Conversation {
             };
             async move {
                 let answered = self.provided(server, peer, request, beside, stop).await;
+                let answered = answered.map_err(|why| {
+                    let _ = first.set(why);
+                    stop.stop();
+                });
                 if let Some(expected) = expected {
                     expected.is_over(name);
                 }
-                Ok::<_, String>(format!("{}:{}", quoted(name), answered?.get()))
+                let answered = answered.ok()?;
+                Some(format!("{}:{}", quoted(name), answered.get()))
             }
         });
-        let answers = try_join_all(answers).await?;
-        Ok(format!("{{{}}}", answers.join(",")))
+        let answers = join_all(answers).await;
+        match problem.into_inner() {
+            Some(why) => Err(why),
+            None => Ok(answers.into_iter().flatten().collect()),
+        }
     }
 
     /// One thing that a server wants to know before it answers.
@@ -198,7 +225,10 @@ impl Conversation {
                 };
                 let asking = self.ask_agent(&method, params, Some(Arc::new(beside)));
                 let answered = match asking.await {
-                    Some(mut asking) => asking.answer().await,
+                    Some(mut asking) => tokio::select! {
+                        answered = asking.answer() => answered,
+                        () = stop.stopped() => None,
+                    },
                     None => None,
                 };
                 answered.ok_or("the agent does not answer")?

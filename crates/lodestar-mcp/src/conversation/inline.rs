@@ -134,7 +134,9 @@ impl Conversation {
             "notifications/message" => {
                 let mut message = Vec::new();
                 wire::notification(&mut message, method, params);
-                self.tell_in_rounds(&message);
+                let members = Members::of_some(params).unwrap_or_default();
+                let level = members.text("level").unwrap_or_default();
+                self.tell_in_rounds(&level, &message);
                 return true;
             }
             _ => return true,

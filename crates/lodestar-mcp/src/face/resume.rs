@@ -3,7 +3,7 @@
 
 use std::collections::VecDeque;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 
 use axum::body::Bytes;
 use tokio::sync::mpsc;
@@ -35,10 +35,12 @@ struct Answer {
     size: Arc<Size>,
 }
 
-/// What an answer takes, and whether all of it is there.
+/// What an answer takes, which of its messages are kept, and whether all of it is there.
 #[derive(Debug, Default)]
 struct Size {
     bytes: AtomicUsize,
+    oldest: AtomicU64,
+    newest: AtomicU64,
     is_complete: AtomicBool,
 }
 
@@ -115,6 +117,9 @@ impl Answers {
     /// Takes an answer up again, behind the message that was heard last; none where nothing of it is kept.
     pub(super) fn resume(&self, last: EventId) -> Option<mpsc::Receiver<Written>> {
         let answer = self.0.iter().find(|answer| answer.stream == last.stream)?;
+        if !answer.size.keeps_behind(last.number) {
+            return None;
+        }
         let (out, read) = mpsc::channel(AHEAD);
         let attached = Attached {
             behind: last.number,
@@ -146,6 +151,14 @@ impl Answers {
                 None => return,
             }
         }
+    }
+}
+
+impl Size {
+    /// Whether this message was written, and all that came behind it is kept.
+    fn keeps_behind(&self, number: u64) -> bool {
+        number <= self.newest.load(Ordering::Relaxed)
+            && number + 1 >= self.oldest.load(Ordering::Relaxed)
     }
 }
 
@@ -211,8 +224,11 @@ impl Followed {
     }
 
     fn attach(&mut self, attached: Attached) {
-        self.sent = attached.behind;
-        self.out = Some(attached.out);
+        // What was kept a moment ago may be gone; whoever asked finds an end instead of a gap.
+        if self.size.keeps_behind(attached.behind) {
+            self.sent = attached.behind;
+            self.out = Some(attached.out);
+        }
     }
 
     fn keep(&mut self, message: Vec<u8>) {
@@ -225,6 +241,9 @@ impl Followed {
             }
         }
         self.size.bytes.store(bytes, Ordering::Relaxed);
+        self.size.newest.store(self.next, Ordering::Relaxed);
+        let oldest = self.kept.front().map_or(0, |(id, _)| *id);
+        self.size.oldest.store(oldest, Ordering::Relaxed);
     }
 }
 
@@ -232,5 +251,44 @@ async fn closed(out: Option<&mpsc::Sender<Written>>) {
     match out {
         Some(out) => out.closed().await,
         None => std::future::pending().await,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_answer_is_taken_up_only_where_nothing_is_missing_behind() {
+        let mut followed = Followed {
+            stream: 1,
+            kept: VecDeque::new(),
+            next: 0,
+            sent: 0,
+            out: None,
+            size: Arc::default(),
+        };
+        assert!(followed.size.keeps_behind(0));
+        assert!(!followed.size.keeps_behind(1));
+        for _ in 0..KEPT + 2 {
+            followed.keep(b"{}".to_vec());
+        }
+        let newest = followed.next;
+        for (number, is_kept) in [
+            (0, false),
+            (1, false),
+            (2, true),
+            (newest, true),
+            (newest + 1, false),
+            (u64::MAX, false),
+        ] {
+            let (out, _read) = mpsc::channel(1);
+            followed.out = None;
+            followed.attach(Attached {
+                behind: number,
+                out,
+            });
+            assert_eq!(followed.out.is_some(), is_kept, "{number}");
+        }
     }
 }

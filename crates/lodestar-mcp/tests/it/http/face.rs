@@ -21,6 +21,9 @@ use super::world::{Far, Raw, TOKEN, World, call, far, greet, listen};
 pub(crate) struct Agent {
     pub(crate) steps: Arc<AtomicUsize>,
     pub(crate) sampled: Arc<AtomicUsize>,
+    /// What it is busy with, and the most that it ever was.
+    busy: Arc<AtomicUsize>,
+    pub(crate) busiest: Arc<AtomicUsize>,
 }
 
 impl ClientHandler for Agent {
@@ -35,6 +38,10 @@ impl ClientHandler for Agent {
         _: RequestContext<RoleClient>,
     ) -> Result<CreateMessageResult, ErrorData> {
         self.sampled.fetch_add(1, Ordering::SeqCst);
+        let busy = self.busy.fetch_add(1, Ordering::SeqCst) + 1;
+        self.busiest.fetch_max(busy, Ordering::SeqCst);
+        tokio::time::sleep(Duration::from_millis(50)).await;
+        self.busy.fetch_sub(1, Ordering::SeqCst);
         let four = SamplingMessage::assistant_text("four");
         Ok(CreateMessageResult::new(four, "model".to_owned()))
     }

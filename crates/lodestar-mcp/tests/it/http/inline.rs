@@ -88,6 +88,55 @@ async fn what_a_server_wants_to_know_first_is_an_action_of_the_server() {
 }
 
 #[tokio::test]
+async fn an_agent_is_not_asked_everything_at_once() {
+    for is_new in [false, true] {
+        let agent = Agent::default();
+        let grades = ["mcp.far.need", "mcp.far.sampling.create"];
+        let server = Far {
+            wants: 20,
+            ..inline()
+        };
+        let world = World::before(&far(server).await, &grades, "").await;
+        let client = match is_new {
+            false => connect(&world, agent.clone()).await,
+            true => discover(&world, agent.clone()).await,
+        };
+        let result = ask(&client, "far__need", json!({})).await;
+        let text = result["content"][0]["text"].as_str().unwrap_or_default();
+        assert_eq!(text.matches("four").count(), 20, "{is_new}: {result}");
+        assert_eq!(agent.sampled.load(Ordering::SeqCst), 20);
+        let busiest = agent.busiest.load(Ordering::SeqCst);
+        assert!(busiest <= 8, "{is_new}: {busiest}");
+    }
+}
+
+#[tokio::test]
+async fn what_is_asked_beside_something_that_is_not_offered_is_stopped_and_on_record() {
+    let server = Far {
+        wants: 4,
+        wants_roots: true,
+        ..inline()
+    };
+    let grades = ["mcp.far.need", "mcp.far.sampling.create"];
+    let mut world = World::before(&far(server).await, &grades, "").await;
+    let client = connect(&world, Agent::default()).await;
+    let result = ask(&client, "far__need", json!({})).await;
+    assert_eq!(result["_meta"]["_lodestar"]["kind"], "execution_failed");
+    assert!(result.to_string().contains("roots/list"), "{result}");
+    client.cancel().await.unwrap();
+    let log = world.log().await;
+    // The call itself ends last.
+    let of = |kind: &str| -> Vec<Value> {
+        let lines = log.iter().filter(|line| line["head"]["type"] == kind);
+        let actions = lines.map(|line| line["payload"]["action"].clone());
+        actions.collect()
+    };
+    let (began, ended) = (of("action.cleared@1"), of("action.failed@1"));
+    assert_eq!((began.len(), ended.len()), (5, 5), "{log:?}");
+    assert_eq!(began.first(), ended.last());
+}
+
+#[tokio::test]
 async fn what_a_server_wants_to_know_stays_with_whoever_grades_it() {
     let agent = Agent::default();
     let world = World::before(&far(inline()).await, &["mcp.far.need"], "").await;

@@ -56,7 +56,8 @@ async fn an_answer_is_taken_up_again_by_its_own_client_alone() {
     assert_eq!(came.status, 400, "{came:?}");
     let stranger = get(&session, &name).with("Authorization", &format!("Bearer {OTHER}"));
     assert_eq!(stranger.send(world.address).await.status, 404);
-    for unknown in ["9999-0", "nothing", "-", "18446744073709551616-1"] {
+    let ahead = name.trim_end_matches('0').to_owned() + "77";
+    for unknown in ["9999-0", "nothing", "-", "18446744073709551616-1", &ahead] {
         let came = get(&session, unknown).token().send(world.address).await;
         assert_eq!(came.status, 400, "{unknown}: {came:?}");
     }

@@ -16,9 +16,9 @@ use rmcp::handler::server::ServerHandler;
 use rmcp::model::{
     CallToolRequestParams, CallToolResponse, CallToolResult, ContentBlock, CreateMessageRequest,
     CreateMessageRequestParams, ErrorData, InputRequest, InputRequests, InputRequiredResult,
-    ListToolsResult, LoggingLevel, LoggingMessageNotificationParam, PaginatedRequestParams,
-    ProgressNotificationParam, ProtocolVersion, SamplingMessage, ServerCapabilities, ServerConfig,
-    Tool,
+    ListRootsRequest, ListToolsResult, LoggingLevel, LoggingMessageNotificationParam,
+    PaginatedRequestParams, ProgressNotificationParam, ProtocolVersion, SamplingMessage,
+    ServerCapabilities, ServerConfig, Tool,
 };
 use rmcp::service::{RequestContext, RoleServer};
 use rmcp::transport::streamable_http_server::session::local::LocalSessionManager;
@@ -127,6 +127,10 @@ pub(crate) struct Far {
     pub(crate) calls: Arc<AtomicUsize>,
     /// Whether it knows no handshake.
     pub(crate) is_inline: bool,
+    /// How much it wants to know first.
+    pub(crate) wants: usize,
+    /// Whether it wants to know something more that the agent does not offer.
+    pub(crate) wants_roots: bool,
 }
 
 impl ServerHandler for Far {
@@ -165,7 +169,13 @@ impl ServerHandler for Far {
             let asked = SamplingMessage::user_text("3+3?");
             let params = CreateMessageRequestParams::new(vec![asked], 10);
             let wanted = InputRequest::CreateMessage(CreateMessageRequest::new(params));
-            let wanted = InputRequests::from([("answer".to_owned(), wanted)]);
+            let names = ["answer".to_owned()].into_iter();
+            let names = names.chain((1..self.wants).map(|number| format!("answer {number}")));
+            let mut wanted: InputRequests = names.map(|name| (name, wanted.clone())).collect();
+            if self.wants_roots {
+                let roots = InputRequest::ListRoots(ListRootsRequest::default());
+                wanted.insert("roots".to_owned(), roots);
+            }
             let state = Some("state of the server".to_owned());
             return Ok(InputRequiredResult::new(Some(wanted), state).into());
         }
