@@ -32,6 +32,10 @@ const MAX_VALUE_LEN: usize = 512;
 /// Shortest word that is tried as base64 or hexadecimal.
 const MIN_ENCODED: usize = 12;
 
+/// Runs of the text at hand that are remembered beside the table: what people and programs write repeats
+/// itself, and to see that a run is there already costs less than to find its place again.
+const RECENT: usize = 512;
+
 /// What separates values inside a word, such as the sides of `id=13` or the cells of a table.
 const SEPARATORS: &[char] = &[
     ',', ';', '|', '=', '(', ')', '<', '>', '[', ']', '{', '}', '"', '\'', '`', '#',
@@ -46,6 +50,7 @@ pub(super) struct Reading {
     /// Ordinal of the newest observation; 0 before the first.
     newest: Ordinal,
     max_observations: usize,
+    recent: Box<[u64; RECENT]>,
 }
 
 impl Reading {
@@ -57,6 +62,7 @@ impl Reading {
             observations: VecDeque::new(),
             newest: 0,
             max_observations: limits.observations.max(1),
+            recent: Box::new([0; RECENT]),
         }
     }
 
@@ -260,14 +266,19 @@ impl Reading {
 
     /// The same runs, a byte each: nearly all that is read, so they are worth a loop of their own.
     fn ascii_grams(&mut self, text: &str, ordinal: Ordinal) {
+        self.recent.fill(0);
         let mut run = 0_u64;
         let kept = text.bytes().filter(u8::is_ascii_alphanumeric);
         for (count, byte) in kept.enumerate() {
             // The newest in the highest byte, as the characters of a run stand in memory.
             run = (run >> 8) | (u64::from(byte.to_ascii_lowercase()) << 56);
             if count + 1 >= GRAM {
-                self.grams
-                    .insert(self.key.of_run(run.to_le_bytes()), ordinal);
+                let fingerprint = self.key.of_run(run.to_le_bytes());
+                let recent = &mut self.recent[fingerprint as usize % RECENT];
+                if *recent != fingerprint {
+                    *recent = fingerprint;
+                    self.grams.insert(fingerprint, ordinal);
+                }
             }
         }
     }
