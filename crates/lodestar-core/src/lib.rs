@@ -6,6 +6,7 @@
 //! |---|---|
 //! | [`name`], [`id`] | names that may become path components; typed ids of chain links |
 //! | [`time`], [`digest`], [`canonical`], [`merkle`] | the bytes everything is hashed over |
+//! | [`unambiguous`] | JSON of somebody else's, in which no name stands twice |
 //! | [`key`], [`statement`], [`note`] | who signed what: DSSE statements, C2SP signed notes |
 //! | [`event`] | the catalogue of event types |
 //! | [`scope`], [`sensitivity`] | where something holds, who may see it |
@@ -33,3 +34,4 @@ pub mod scope;
 pub mod sensitivity;
 pub mod statement;
 pub mod time;
+pub mod unambiguous;

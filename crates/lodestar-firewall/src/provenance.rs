@@ -126,31 +126,7 @@ impl ProvenanceIndex {
     /// Notes what one content block said: all its texts and numbers, save the data of images and
     /// sounds.
     pub fn read_block(&mut self, observation: ObservationId, block: &ContentBlock) {
-        let mut read = |value: &Value| {
-            for_each_text(value, |text| self.reading.read(observation, text));
-        };
-        match block {
-            ContentBlock::Text { text, rest } => {
-                rest.values().for_each(&mut read);
-                self.reading.read(observation, text);
-            }
-            ContentBlock::Image { rest, .. } | ContentBlock::Audio { rest, .. } => {
-                rest.values().for_each(&mut read);
-            }
-            ContentBlock::Resource { resource, rest } => {
-                let blob = |name: &String| name == "blob";
-                let texts = resource.iter().filter(|(name, _)| !blob(name));
-                texts.map(|(_, value)| value).for_each(&mut read);
-                rest.values().for_each(&mut read);
-            }
-            ContentBlock::ResourceLink { uri, rest } => {
-                rest.values().for_each(&mut read);
-                self.reading.read(observation, uri);
-            }
-            ContentBlock::Structured { value } | ContentBlock::Unknown { raw: value } => {
-                read(value);
-            }
-        }
+        for_each_piece(block, |piece| self.reading.read(observation, piece));
     }
 
     /// Labels every text, number and boolean of an action's arguments, in their order.
@@ -174,6 +150,53 @@ impl ProvenanceIndex {
     pub fn memory_bytes(&self) -> usize {
         self.trusted.memory_bytes() + self.reading.memory_bytes()
     }
+}
+
+/// What [`ProvenanceIndex::read_block`] reads of a block, one [`read`](ProvenanceIndex::read) after the
+/// other: for whoever wants to let others in between.
+pub fn for_each_piece(block: &ContentBlock, mut visit: impl FnMut(&str)) {
+    let mut read = |value: &Value| for_each_text(value, |text| pieces(text, &mut visit));
+    match block {
+        ContentBlock::Text { text, rest } => {
+            rest.values().for_each(&mut read);
+            pieces(text, &mut visit);
+        }
+        ContentBlock::Image { rest, .. } | ContentBlock::Audio { rest, .. } => {
+            rest.values().for_each(&mut read);
+        }
+        ContentBlock::Resource { resource, rest } => {
+            let blob = |name: &String| name == "blob";
+            let texts = resource.iter().filter(|(name, _)| !blob(name));
+            texts.map(|(_, value)| value).for_each(&mut read);
+            rest.values().for_each(&mut read);
+        }
+        ContentBlock::ResourceLink { uri, rest } => {
+            rest.values().for_each(&mut read);
+            pieces(uri, &mut visit);
+        }
+        ContentBlock::Structured { value } | ContentBlock::Unknown { raw: value } => read(value),
+    }
+}
+
+/// Longest text that is read at once.
+const PIECE: usize = 16 << 10;
+
+/// How much two pieces of a text share: longer than the longest value that is kept whole.
+const SHARED: usize = 1 << 10;
+
+/// A text in pieces that share their ends, so that nothing is lost where they meet.
+fn pieces(mut text: &str, visit: &mut impl FnMut(&str)) {
+    while text.len() > PIECE {
+        visit(&text[..boundary(text, PIECE)]);
+        text = &text[boundary(text, PIECE - SHARED)..];
+    }
+    visit(text);
+}
+
+/// The last end of a character up to there.
+fn boundary(text: &str, at: usize) -> usize {
+    let ends = (0..=at).rev().find(|at| text.is_char_boundary(*at));
+    ends.unwrap_or_default()
 }
 
 /// Texts and numbers of a value, as text.

@@ -7,6 +7,7 @@
 //! | [`channel`] | the ways by which people outside are asked and answer |
 //! | [`config`] | the configuration, one file |
 //! | [`confirmations`] | what operators said before they were asked |
+//! | [`heavy`] | what is better done beside the caller's thread |
 //! | [`script`] | a scripted agent, for rehearsals and tests |
 //! | [`in_the_box`] | the tools that come along, without a configuration |
 //! | [`installation`], [`Keys`] | the user's own keys, outside every project |
@@ -17,6 +18,7 @@ pub mod channel;
 pub mod config;
 pub mod confirmations;
 mod error;
+pub mod heavy;
 mod in_force;
 pub mod installation;
 mod keys;

@@ -65,7 +65,7 @@ struct Inner {
     scope: Scope,
     sensitivity: Sensitivity,
     memory: Memory,
-    provenance: Mutex<Index>,
+    provenance: Index,
     holds: Holds,
     office: Mutex<Office>,
     abandoned: Vec<Abandoned>,

@@ -2,12 +2,15 @@
 
 use std::fs::{File, OpenOptions};
 use std::io::{self, Read as _, Write as _};
+use std::os::fd::OwnedFd;
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::time::Duration;
 
 use lodestar_log::SessionDir;
+use rustix::fs::{Access, AtFlags, Mode, OFlags, accessat, open};
+use rustix::io::Errno;
 
 use crate::stop::Stop;
 
@@ -21,6 +24,8 @@ const FILE: &str = "halt";
 #[derive(Debug, Clone)]
 pub struct Halt {
     file: PathBuf,
+    /// The session's folder: from there the way to the file is short, and it is looked at in every call.
+    folder: Arc<OnceLock<OwnedFd>>,
     halted: Arc<AtomicBool>,
     /// Held while something is recorded that has to stand before or after the halt.
     recording: Arc<Mutex<()>>,
@@ -64,6 +69,7 @@ impl Halt {
     pub fn of(dir: &SessionDir) -> Self {
         Self {
             file: dir.dir().join(FILE),
+            folder: Arc::default(),
             halted: Arc::default(),
             recording: Arc::default(),
             stop: Stop::new(),
@@ -76,12 +82,30 @@ impl Halt {
         if self.halted.load(Ordering::Acquire) {
             return true;
         }
-        // Whatever cannot be looked at may be there.
-        let there = self.file.try_exists().unwrap_or(true);
+        let there = self.is_there();
         if there {
             self.set();
         }
         there
+    }
+
+    /// Whether the file is there. Whatever cannot be looked at may be there.
+    fn is_there(&self) -> bool {
+        let Some(folder) = self.folder() else {
+            return self.file.try_exists().unwrap_or(true);
+        };
+        let looked = accessat(folder, FILE, Access::EXISTS, AtFlags::empty());
+        looked != Err(Errno::NOENT)
+    }
+
+    fn folder(&self) -> Option<&OwnedFd> {
+        if self.folder.get().is_none() {
+            let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
+            let opened = open(self.file.parent()?, flags, Mode::empty()).ok()?;
+            // Somebody else's is as good.
+            let _ = self.folder.set(opened);
+        }
+        self.folder.get()
     }
 
     /// Whether it was seen halted the last time that anybody looked: for steps behind which somebody looks

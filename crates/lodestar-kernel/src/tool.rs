@@ -13,6 +13,7 @@
 //! }
 //! ```
 
+use std::any::Any;
 use std::collections::BTreeMap;
 use std::fmt;
 use std::future::Future;
@@ -71,7 +72,11 @@ pub struct Call<'a> {
     stop: Stop,
     deadline: Instant,
     progress: Option<Arc<dyn Progress>>,
+    beside: Option<Beside>,
 }
+
+/// What a caller tells its own kind of tool beside the arguments; never content.
+pub type Beside = Arc<dyn Any + Send + Sync>;
 
 impl<'a> Call<'a> {
     pub(crate) fn new(arguments: &'a Map<String, Value>, stop: &Stop, deadline: Instant) -> Self {
@@ -80,12 +85,22 @@ impl<'a> Call<'a> {
             stop: stop.clone(),
             deadline,
             progress: None,
+            beside: None,
         }
     }
 
-    pub(crate) fn telling(mut self, progress: Option<Arc<dyn Progress>>) -> Self {
-        self.progress = progress;
+    pub(crate) fn with(
+        mut self,
+        progress: Option<Arc<dyn Progress>>,
+        beside: Option<Beside>,
+    ) -> Self {
+        (self.progress, self.beside) = (progress, beside);
         self
+    }
+
+    /// What the caller tells tools of this kind beside the arguments.
+    pub fn beside<T: 'static>(&self) -> Option<&T> {
+        self.beside.as_deref()?.downcast_ref()
     }
 
     /// Whoever wants to know how far it is.
@@ -126,11 +141,6 @@ impl<'a> Call<'a> {
 
 /// Whoever is told how far a call is. What is told is the tool's own word, and nothing rests on it.
 pub trait Progress: Send + Sync + fmt::Debug {
-    /// What a caller tells its own kind of tool beside the arguments; never content.
-    fn beside(&self) -> Option<&dyn std::any::Any> {
-        None
-    }
-
     /// So far: an object, as the tool wrote it.
     fn made(&self, so_far: &str);
 }
@@ -155,6 +165,19 @@ pub enum Verbatim {
     Result(Box<str>),
     /// An error of the protocol.
     Error(Box<str>),
+}
+
+impl Verbatim {
+    /// How many bytes there are.
+    pub fn len(&self) -> usize {
+        let (Self::Result(raw) | Self::Error(raw)) = self;
+        raw.len()
+    }
+
+    /// Whether there are none.
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
 }
 
 impl Output {

@@ -11,6 +11,7 @@ use lodestar_kernel::tool::{Call, Calling, Definition, Effect, Output, Tool, Too
 use serde_json::value::RawValue;
 
 use crate::answer::{self, Contents};
+use crate::beside::Beside;
 use crate::conversation::Conversation;
 use crate::peer::Answered;
 use crate::server::Server;
@@ -93,7 +94,9 @@ impl AgentTool {
         let params = serde_json::to_string(call.arguments())
             .and_then(RawValue::from_string)
             .map_err(|problem| ToolError::invalid(problem.to_string()))?;
-        let asking = conversation.ask_agent(self.favour.method, Some(&params), call.progress());
+        let beside = call.beside::<Beside>().cloned().unwrap_or_default();
+        let (method, progress) = (self.favour.method, call.progress());
+        let asking = conversation.ask_agent(method, Some(&params), progress, &beside);
         let mut asking = asking.await.ok_or_else(not_there)?;
         let answered = tokio::select! {
             answered = asking.answer() => answered,

@@ -1,25 +1,25 @@
 //! A server's result on its way: what is recorded of it, and what the agent gets.
 
+use lodestar_core::canonical::MAX_INTEGER;
 use lodestar_core::chain::ContentBlock;
 use lodestar_core::id::ActionId;
 use lodestar_core::ladder::Verdict;
 use lodestar_core::name::SessionId;
-use lodestar_guard::{Outcome, Reply};
+use lodestar_core::unambiguous;
+use lodestar_guard::heavy::{aside, is_heavy};
+use lodestar_guard::{GuardError, Outcome, Reply};
 use lodestar_kernel::record::Rejection;
 use lodestar_kernel::tool::{Output, ToolErrorKind, Verbatim};
 use serde_json::value::RawValue;
 use serde_json::{Map, Value, json};
 
-use crate::members::{Members, Unambiguous, quoted};
+use crate::members::{Members, quoted};
 
 /// The key under which Lodestar speaks to the agent; nobody else does.
 pub const OWN: &str = "_lodestar";
 
 /// How deep a result may nest: the log holds it some levels further down.
 const MAX_DEPTH: usize = 64;
-
-/// The largest whole number that every reader of JSON reads alike.
-const MAX_INTEGER: u64 = 1 << 53;
 
 /// Takes a result apart for the record. Fails where readers could differ on what it says.
 pub fn recorded(result: &RawValue, content: Contents) -> Result<Output, String> {
@@ -29,7 +29,7 @@ pub fn recorded(result: &RawValue, content: Contents) -> Result<Output, String> 
         ..Output::default()
     };
     for (name, raw) in members.iter() {
-        let Unambiguous(value) = serde_json::from_str(raw.get())
+        let value = unambiguous::read(raw.get())
             .map_err(|problem| format!("its result cannot be read: `{name}`: {problem}"))?;
         match (name, value) {
             (name, Value::Array(blocks)) if name == content.member() => {
@@ -53,8 +53,8 @@ pub fn recorded(result: &RawValue, content: Contents) -> Result<Output, String> 
 
 /// Records an error of the protocol: its words are content like any other.
 pub(crate) fn recorded_error(error: &RawValue) -> Output {
-    let read = serde_json::from_str::<Unambiguous>(error.get());
-    let value = read.map(|Unambiguous(value)| writable(value, error.get()));
+    let read = unambiguous::read(error.get());
+    let value = read.map(|value| writable(value, error.get()));
     Output {
         content: vec![ContentBlock::Unknown {
             raw: value.unwrap_or_else(|_| error.get().into()),
@@ -186,11 +186,39 @@ fn strip(value: &mut Value, found: &mut usize) {
     }
 }
 
+/// The answer to a call, for the agent, and how often the server spoke in Lodestar's name. A large one is
+/// written beside everybody else's calls.
+pub(crate) async fn for_agent(
+    session: &SessionId,
+    tool: &str,
+    reply: Reply,
+) -> Result<(ForAgent, usize), GuardError> {
+    let size = match &reply.outcome {
+        Outcome::Returned(output) => output
+            .verbatim
+            .as_ref()
+            .map_or(0, |verbatim| verbatim.len()),
+        Outcome::Failed(_) | Outcome::Refused(_) => 0,
+    };
+    if is_heavy(size) {
+        let (session, tool) = (session.clone(), tool.to_owned());
+        let writing = aside(move || {
+            let told = Told {
+                session: &session,
+                tool: &tool,
+            };
+            told.answer(&reply)
+        });
+        return writing.await;
+    }
+    Ok(Told { session, tool }.answer(&reply))
+}
+
 /// What the agent is told of the call, beside what came back.
 #[derive(Debug)]
-pub(crate) struct Told<'a> {
-    pub(crate) session: &'a SessionId,
-    pub(crate) tool: &'a str,
+struct Told<'a> {
+    session: &'a SessionId,
+    tool: &'a str,
 }
 
 /// A message for the agent: the result's bytes, or an error's.
@@ -201,8 +229,7 @@ pub(crate) enum ForAgent {
 }
 
 impl Told<'_> {
-    /// The answer to a call, for the agent; and how often the server spoke in Lodestar's name.
-    pub(crate) fn answer(&self, reply: &Reply) -> (ForAgent, usize) {
+    fn answer(&self, reply: &Reply) -> (ForAgent, usize) {
         match &reply.outcome {
             Outcome::Returned(output) => match &output.verbatim {
                 Some(Verbatim::Result(raw)) => {

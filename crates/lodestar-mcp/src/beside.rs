@@ -2,13 +2,11 @@
 
 use std::sync::Arc;
 
-use lodestar_kernel::tool::Progress;
+use lodestar_kernel::tool;
 
 /// What goes with a call beside its arguments.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Beside {
-    /// Whether somebody wants to know how far it is.
-    pub(crate) is_followed: bool,
     /// The rounds in which the agent makes the call.
     pub(crate) rounds: Option<u64>,
     /// The server's name for what it wants to know.
@@ -30,22 +28,11 @@ const LEVELS: [&str; 8] = [
 ];
 
 impl Beside {
-    /// What goes with a call.
-    pub(crate) fn of(progress: Option<&Arc<dyn Progress>>) -> Self {
-        let beside = progress.and_then(|progress| progress.beside());
-        match beside.and_then(|beside| beside.downcast_ref::<Self>()) {
-            Some(beside) => beside.clone(),
-            // Whoever says nothing beside it wants to know how far it is.
-            None => Self {
-                is_followed: progress.is_some(),
-                ..Self::default()
-            },
-        }
-    }
-
-    /// Whether there is anything to say.
-    pub(crate) fn says_something(&self) -> bool {
-        self.is_followed || self.rounds.is_some() || self.question.is_some() || self.level.is_some()
+    /// As a call carries it; none where there is nothing to say.
+    pub(crate) fn carried(self) -> Option<tool::Beside> {
+        let says_something =
+            self.rounds.is_some() || self.question.is_some() || self.level.is_some();
+        says_something.then(|| -> tool::Beside { Arc::new(self) })
     }
 }
 

@@ -4,9 +4,8 @@ use std::borrow::Cow;
 use std::collections::HashSet;
 use std::fmt;
 
-use serde::de::{Deserialize, Deserializer, Error as _, MapAccess, SeqAccess, Visitor};
+use serde::de::{Deserializer as _, MapAccess, Visitor};
 use serde_json::value::RawValue;
-use serde_json::{Map, Value};
 
 /// An object's members, in their order.
 #[derive(Debug, Clone, Default)]
@@ -96,76 +95,6 @@ fn twice<'m>(members: &'m [(Cow<'_, str>, &RawValue)]) -> Option<&'m str> {
         earlier.any(|(earlier, _)| earlier == name)
     };
     names.enumerate().find(is_twice).map(|(_, name)| name)
-}
-
-/// A value in which no object has a name twice, at any depth: readers would differ on what it means.
-#[derive(Debug, Clone, PartialEq)]
-pub struct Unambiguous(pub Value);
-
-impl<'de> Deserialize<'de> for Unambiguous {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        deserializer.deserialize_any(Whole).map(Self)
-    }
-}
-
-struct Whole;
-
-impl<'de> Visitor<'de> for Whole {
-    type Value = Value;
-
-    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("JSON")
-    }
-
-    fn visit_unit<E>(self) -> Result<Value, E> {
-        Ok(Value::Null)
-    }
-
-    fn visit_bool<E>(self, value: bool) -> Result<Value, E> {
-        Ok(value.into())
-    }
-
-    fn visit_i64<E>(self, value: i64) -> Result<Value, E> {
-        Ok(value.into())
-    }
-
-    fn visit_u64<E>(self, value: u64) -> Result<Value, E> {
-        Ok(value.into())
-    }
-
-    fn visit_f64<E>(self, value: f64) -> Result<Value, E> {
-        Ok(value.into())
-    }
-
-    fn visit_str<E>(self, value: &str) -> Result<Value, E> {
-        Ok(value.into())
-    }
-
-    fn visit_string<E>(self, value: String) -> Result<Value, E> {
-        Ok(value.into())
-    }
-
-    fn visit_seq<A: SeqAccess<'de>>(self, mut seq: A) -> Result<Value, A::Error> {
-        let mut all = Vec::new();
-        while let Some(Unambiguous(value)) = seq.next_element()? {
-            all.push(value);
-        }
-        Ok(Value::Array(all))
-    }
-
-    fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Value, A::Error> {
-        let mut all = Map::new();
-        while let Some(name) = map.next_key::<String>()? {
-            let Unambiguous(value) = map.next_value()?;
-            if all.contains_key(&name) {
-                let name = lodestar_core::name::Excerpt::of(&name);
-                let problem = format!("an object in it has two members named `{name}`");
-                return Err(A::Error::custom(problem));
-            }
-            all.insert(name, value);
-        }
-        Ok(Value::Object(all))
-    }
 }
 
 /// A text, as JSON.

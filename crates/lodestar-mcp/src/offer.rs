@@ -5,7 +5,7 @@ use lodestar_core::digest::{Digest, sha256};
 use serde_json::value::RawValue;
 use serde_json::{Value, json};
 
-use crate::conversation::Era;
+use crate::conversation::{Era, METHOD_NOT_FOUND};
 use crate::inline;
 use crate::members::Members;
 use crate::peer::{Answered, Peer};
@@ -206,11 +206,18 @@ pub(crate) async fn lists(peer: &Peer, hello: &Hello) -> Result<Lists, String> {
         let texts = entries.iter().filter_map(|entry| entry[member].as_str());
         texts.map(str::to_owned).collect()
     };
+    // It says that it has some, and does not know how to list them: there are none.
+    let none_if_unknown = |listed: Result<Vec<Value>, NotTold>| match listed {
+        Err(NotTold::Unknown(_)) => Ok(Vec::new()),
+        listed => listed,
+    };
     if hello.can("prompts") {
-        lists.prompts = texts(pages(peer, "prompts/list", "prompts").await?, "name");
+        let prompts = pages(peer, "prompts/list", "prompts").await;
+        lists.prompts = texts(none_if_unknown(prompts)?, "name");
     }
     if hello.can("resources") {
-        lists.resources = texts(pages(peer, "resources/list", "resources").await?, "uri");
+        let resources = pages(peer, "resources/list", "resources").await;
+        lists.resources = texts(none_if_unknown(resources)?, "uri");
         // Servers without templates often do not know the method.
         let templates = pages(peer, "resources/templates/list", "resourceTemplates").await;
         lists.templates = texts(templates.unwrap_or_default(), "uriTemplate");
@@ -238,7 +245,7 @@ fn is_name(name: &str) -> bool {
 }
 
 /// All entries of a list, page by page.
-pub(crate) async fn pages(peer: &Peer, method: &str, member: &str) -> Result<Vec<Value>, String> {
+pub(crate) async fn pages(peer: &Peer, method: &str, member: &str) -> Result<Vec<Value>, NotTold> {
     let mut entries = Vec::new();
     let mut cursor: Option<String> = None;
     for _ in 0..MAX_PAGES {
@@ -246,43 +253,73 @@ pub(crate) async fn pages(peer: &Peer, method: &str, member: &str) -> Result<Vec
             .as_ref()
             .map_or(json!({}), |cursor| json!({"cursor": cursor}));
         let result = ask(peer, method, &params).await?;
-        let mut page: Value = serde_json::from_str(result.get())
-            .map_err(|problem| format!("its answer to `{method}` cannot be read: {problem}"))?;
+        let mut page: Value = serde_json::from_str(result.get()).map_err(|problem| {
+            NotTold::because(format!(
+                "its answer to `{method}` cannot be read: {problem}"
+            ))
+        })?;
         match page[member].take() {
             Value::Array(more) => entries.extend(more),
-            _ => return Err(format!("its answer to `{method}` has no list `{member}`")),
+            _ => {
+                let why = format!("its answer to `{method}` has no list `{member}`");
+                return Err(NotTold::Otherwise(why));
+            }
         }
         if entries.len() > MAX_ENTRIES {
-            return Err(format!(
-                "its `{method}` has more than {MAX_ENTRIES} entries"
-            ));
+            let why = format!("its `{method}` has more than {MAX_ENTRIES} entries");
+            return Err(NotTold::Otherwise(why));
         }
         match page["nextCursor"].as_str() {
             Some(next) => cursor = Some(next.to_owned()),
             None => return Ok(entries),
         }
     }
-    Err(format!("its `{method}` has more than {MAX_PAGES} pages"))
+    let why = format!("its `{method}` has more than {MAX_PAGES} pages");
+    Err(NotTold::Otherwise(why))
 }
 
-async fn ask(peer: &Peer, method: &str, params: &Value) -> Result<Box<RawValue>, String> {
-    let params =
-        RawValue::from_string(params.to_string()).map_err(|problem| problem.to_string())?;
+/// Why a server does not tell what it was asked.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum NotTold {
+    /// It does not know the method.
+    #[error("it does not know `{0}`")]
+    Unknown(String),
+    /// Anything else.
+    #[error("{0}")]
+    Otherwise(String),
+}
+
+impl From<NotTold> for String {
+    fn from(why: NotTold) -> Self {
+        why.to_string()
+    }
+}
+
+impl NotTold {
+    fn because(problem: impl std::fmt::Display) -> Self {
+        Self::Otherwise(problem.to_string())
+    }
+}
+
+async fn ask(peer: &Peer, method: &str, params: &Value) -> Result<Box<RawValue>, NotTold> {
+    let params = RawValue::from_string(params.to_string()).map_err(NotTold::because)?;
     ask_raw(peer, method, &params).await
 }
 
-async fn ask_raw(peer: &Peer, method: &str, params: &RawValue) -> Result<Box<RawValue>, String> {
+async fn ask_raw(peer: &Peer, method: &str, params: &RawValue) -> Result<Box<RawValue>, NotTold> {
     let asked = peer.ask(method, Some(params), None).await;
-    let mut asked = asked.map_err(|problem| problem.to_string())?;
-    match asked
-        .answer()
-        .await
-        .map_err(|problem| problem.to_string())?
-    {
+    let mut asked = asked.map_err(NotTold::because)?;
+    match asked.answer().await.map_err(NotTold::because)? {
         Answered::Result(result) => Ok(result),
         Answered::Error(error) => {
+            let code = Members::of(&error).ok().and_then(|error| error.get("code"));
+            if code.is_some_and(|code| code.get() == METHOD_NOT_FOUND.to_string()) {
+                return Err(NotTold::Unknown(method.to_owned()));
+            }
             let shown = lodestar_core::name::Excerpt::of(error.get());
-            Err(format!("it answers `{method}` with an error: {shown}"))
+            Err(NotTold::Otherwise(format!(
+                "it answers `{method}` with an error: {shown}"
+            )))
         }
     }
 }

@@ -8,6 +8,7 @@ use lodestar_core::contract::{ArgumentRole, Contract};
 use lodestar_core::digest::Digest;
 use lodestar_core::name::ToolName;
 use lodestar_core::scope::Scope;
+use lodestar_guard::heavy::{aside, is_heavy};
 use lodestar_kernel::stop::Stop;
 use lodestar_kernel::tool::{Call, Calling, Definition, Effect, Output, Tool, ToolError};
 use serde_json::value::RawValue;
@@ -150,8 +151,7 @@ impl McpTool {
                     "it asks for input in a way that its revision of the protocol does not have";
                 Err(ToolError::failed(Effect::Unknown, why))
             }
-            Answered::Result(result) => answer::recorded(&result, contents)
-                .map_err(|problem| ToolError::failed(Effect::Unknown, problem)),
+            Answered::Result(result) => recorded(result, contents).await,
             Answered::Error(error) => Ok(answer::recorded_error(&error)),
         }
     }
@@ -163,12 +163,10 @@ impl McpTool {
         params: &RawValue,
         call: &Call<'_>,
     ) -> Result<Answered, ToolError> {
-        let progress = call.progress();
-        let beside = Beside::of(progress.as_ref());
-        let told = beside.level.map(|level| inline::with_level(params, level));
+        let level = call.beside::<Beside>().and_then(|beside| beside.level);
+        let told = level.map(|level| inline::with_level(params, level));
         let params = told.as_deref().unwrap_or(params);
-        let progress = progress.filter(|_| beside.is_followed);
-        let asked = up.peer.ask(method, Some(params), progress).await;
+        let asked = up.peer.ask(method, Some(params), call.progress()).await;
         let mut asked = asked.map_err(failed)?;
         tokio::select! {
             answered = asked.answer() => answered.map_err(failed),
@@ -192,13 +190,13 @@ impl McpTool {
         let unknown = |why: String| ToolError::failed(Effect::Unknown, why);
         for _ in 0..MAX_ROUNDS {
             let Some(wanted) = Wanted::of(&result) else {
-                return answer::recorded(&result, contents).map_err(unknown);
+                return recorded(result, contents).await;
             };
             let conversation = self.server.conversation.get().and_then(Weak::upgrade);
             let conversation =
                 conversation.ok_or_else(|| unknown("the agent is not there".to_owned()))?;
             let stop = Stop::new();
-            let rounds = Beside::of(call.progress().as_ref()).rounds;
+            let rounds = call.beside::<Beside>().and_then(|beside| beside.rounds);
             let answers = conversation.provide(&self.server, &up.peer, &wanted, rounds, &stop);
             let stopping = async {
                 call.stopped().await;
@@ -222,6 +220,19 @@ impl McpTool {
             "the server wanted to know something of the agent more than {MAX_ROUNDS} times"
         )))
     }
+}
+
+/// Takes a result apart, a large one beside everybody else's calls.
+async fn recorded(result: Box<RawValue>, contents: Contents) -> Result<Output, ToolError> {
+    let taken_apart = if is_heavy(result.get().len()) {
+        let taking = aside(move || answer::recorded(&result, contents));
+        taking
+            .await
+            .unwrap_or_else(|problem| Err(problem.to_string()))
+    } else {
+        answer::recorded(&result, contents)
+    };
+    taken_apart.map_err(|problem| ToolError::failed(Effect::Unknown, problem))
 }
 
 /// What something comes to; none where it was stopped, but not before it is over.

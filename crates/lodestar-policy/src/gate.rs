@@ -68,8 +68,8 @@ pub struct Gate {
 }
 
 /// What the policies say to one question.
-#[derive(Debug)]
-struct Answer {
+#[derive(Debug, Clone)]
+pub(crate) struct Answer {
     say: Say,
     reasons: BTreeSet<PolicyId>,
 }
@@ -84,7 +84,8 @@ impl Answer {
 }
 
 /// What the policies say to both.
-struct Answers {
+#[derive(Debug, Clone)]
+pub(crate) struct Answers {
     run: Answer,
     ask: Answer,
     errors: BTreeSet<EvaluationError>,
@@ -278,8 +279,12 @@ impl Gate {
             return answers;
         };
         let reviewed = Reviewed::of(declared, facts.arguments);
+        if let Some(settled) = resource.settled(facts).filter(|_| reviewed.is_sound()) {
+            answers = settled.clone();
+            answers.errors.extend(reviewed.errors);
+            return answers;
+        }
         let principal = Kind::Agent.named(facts.agent.actor.as_str());
-        answers.errors.extend(reviewed.errors.iter().cloned());
         let context = context(
             facts,
             self.tools.get(facts.tool),
@@ -300,6 +305,10 @@ impl Gate {
             }
             (Err(problem), _) | (_, Err(problem)) => answers.refuse(problem),
         }
+        if reviewed.is_sound() {
+            resource.settle(facts, &answers);
+        }
+        answers.errors.extend(reviewed.errors);
         answers
     }
 

@@ -41,6 +41,14 @@ impl Names {
         }
     }
 
+    /// Whether there are no others than these.
+    pub(crate) fn are_among(&self, these: &[&str]) -> bool {
+        match self {
+            Self::All => false,
+            Self::Some(names) => names.iter().all(|name| these.contains(&name.as_str())),
+        }
+    }
+
     pub(crate) fn contains(&self, name: &str) -> bool {
         match self {
             Self::All => true,

@@ -66,6 +66,11 @@ impl Reviewed {
         reviewed
     }
 
+    /// Whether every argument is of its declared type.
+    pub(crate) fn is_sound(&self) -> bool {
+        self.mistyped.is_empty()
+    }
+
     fn complain(&mut self, name: &str, problem: &str) {
         self.errors.push(EvaluationError {
             kind: ErrorKind::Argument,

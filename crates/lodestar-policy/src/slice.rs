@@ -11,9 +11,13 @@ use cedar_policy::{
     ActionConstraint, Effect, Entities, Entity, EntityUid, PolicySet, PrincipalConstraint,
     ResourceConstraint, RestrictedExpression,
 };
+use lodestar_core::contract::{BlastRadius, Reversibility};
+use lodestar_core::ladder::Rung;
 use lodestar_core::name::PolicyId;
+use lodestar_core::sensitivity::DataSensitivity;
 
-use crate::facts::{Agent, ToolShape};
+use crate::facts::{Agent, Facts, ToolShape};
+use crate::gate::Answers;
 use crate::policy::Rule;
 use crate::reads::{Names, Reads};
 use crate::schema::{Kind, Question};
@@ -44,10 +48,65 @@ pub(crate) struct Resource {
     pub(crate) entities: Entities,
     /// The same with the agent who asked first: a session has one.
     pub(crate) with_agent: OnceLock<(Agent, Entities)>,
+    /// What Cedar answered first, if its answer depends on nothing else than what is beside it.
+    settled: OnceLock<(Sight, Answers)>,
     /// What the policies of both questions can look at.
     pub(crate) reads: Reads,
     pub(crate) run: Asked,
     pub(crate) ask: Asked,
+}
+
+/// All that an answer about one tool depends on, where its policies look at no more than the agent and the
+/// contract. Most do: whatever the arguments are, Cedar need not be asked again.
+#[derive(Debug)]
+struct Sight {
+    agent: Agent,
+    level: Rung,
+    blast_radius: BlastRadius,
+    reversibility: Reversibility,
+    sensitivity: DataSensitivity,
+}
+
+/// The parts of the context that [`Sight`] has.
+const OF_CONTRACT: [&str; 4] = ["blast_radius", "level", "reversibility", "sensitivity"];
+
+impl Sight {
+    fn of(facts: &Facts<'_>) -> Self {
+        let contract = facts.contract;
+        Self {
+            agent: facts.agent.clone(),
+            level: contract.required_level,
+            blast_radius: contract.blast_radius,
+            reversibility: contract.reversibility,
+            sensitivity: contract.data_sensitivity,
+        }
+    }
+
+    /// Whether it is what these facts give, too.
+    fn is_of(&self, facts: &Facts<'_>) -> bool {
+        let contract = facts.contract;
+        self.agent == *facts.agent
+            && self.level == contract.required_level
+            && self.blast_radius == contract.blast_radius
+            && self.reversibility == contract.reversibility
+            && self.sensitivity == contract.data_sensitivity
+    }
+}
+
+impl Resource {
+    /// What Cedar would answer, if that is known.
+    pub(crate) fn settled(&self, facts: &Facts<'_>) -> Option<&Answers> {
+        let (sight, answers) = self.settled.get()?;
+        sight.is_of(facts).then_some(answers)
+    }
+
+    /// Keeps what Cedar answered, if it can depend on nothing else. The first stays: a session's tool has one
+    /// contract and one agent.
+    pub(crate) fn settle(&self, facts: &Facts<'_>, answers: &Answers) {
+        if self.settled.get().is_none() && self.reads.context.are_among(&OF_CONTRACT) {
+            let _ = self.settled.set((Sight::of(facts), answers.clone()));
+        }
+    }
 }
 
 /// One question about one tool.
@@ -107,6 +166,7 @@ impl<'a> Slicer<'a> {
         reads.join(&ask.slice.reads);
         Resource {
             with_agent: OnceLock::new(),
+            settled: OnceLock::new(),
             reads,
             uid: Kind::Tool.named(tool.name.as_str()),
             entities: collect(entities),

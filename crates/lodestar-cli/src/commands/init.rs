@@ -36,6 +36,9 @@ use configuration::Tried;
 use draft::{Draft, Drafting};
 use reference::Lookup;
 
+/// The folder of what is Lodestar's own.
+const OWN: &str = ".lodestar";
+
 const AFTER_HELP: &str = "\
 Reads the servers of Claude Code (.mcp.json, ~/.claude.json), Claude Desktop, Cursor
 (.cursor/mcp.json), VS Code (.vscode/mcp.json) or Codex (.codex/config.toml); starts each, asks what
@@ -98,6 +101,9 @@ pub(crate) fn run(args: &InitArgs, app: &mut App) -> Result<Exit, Failure> {
     };
     let root = root.canonicalize().map_err(Failure::io(&root))?;
     let config = root.join(FILE);
+    for ours in [&config, &root.join(OWN), &root.join(configuration::SCHEMA)] {
+        refuse_link(ours)?;
+    }
     if config.symlink_metadata().is_ok() && !args.force {
         return Err(
             Failure::usage(format!("`{}` is there already", inert::path(&config)))
@@ -290,7 +296,7 @@ fn try_all(
                 }
                 Ok(server) => {
                     let root = root.to_owned();
-                    app.note(format!("starting `{}`", draft.called));
+                    app.note(format!("starting `{}`", inert::line(&draft.called, 40)));
                     asking.spawn(async move {
                         let offered = probe::offered(&server, &root, deadline).await;
                         (at, offered.map(|offered| (server, offered)))
@@ -300,13 +306,16 @@ fn try_all(
         }
         while let Some(ended) = asking.join_next().await {
             let Ok((at, ended)) = ended else { continue };
-            let called = &drafts[at].called;
+            let called = inert::line(&drafts[at].called, 40);
             match &ended {
                 Ok((_, offered)) => app.note(format!(
                     "`{called}` offers {}",
                     words::count(offered.tools.len() as u64, "tool")
                 )),
-                Err(problem) => app.note(format!("`{called}` does not start: {problem}")),
+                Err(problem) => {
+                    let why = inert::line(&problem.to_string(), 400);
+                    app.note(format!("`{called}` does not start: {why}"));
+                }
             }
             found[at] = Some(ended);
         }
@@ -322,9 +331,21 @@ fn try_all(
     })
 }
 
+/// Whoever wrote what lies in the folder may have put a link where Lodestar writes, to a file of the user's.
+fn refuse_link(path: &Path) -> Result<(), Failure> {
+    match path.symlink_metadata() {
+        Ok(found) if found.is_symlink() => Err(Failure::usage(format!(
+            "`{}` is a link, and nothing is written through it",
+            inert::path(path)
+        ))
+        .help("look where it leads, then remove it")),
+        _ => Ok(()),
+    }
+}
+
 /// Puts the configuration and what editors check it against in their places.
 fn settle(root: &Path, config: &Path, text: &str) -> Result<(), Failure> {
-    let own = root.join(".lodestar");
+    let own = root.join(OWN);
     std::fs::create_dir_all(&own).map_err(Failure::io(&own))?;
     let schema = root.join(configuration::SCHEMA);
     let schema_text = format!("{:#}\n", lodestar_guard::config::json_schema());

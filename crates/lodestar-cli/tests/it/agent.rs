@@ -1,6 +1,7 @@
 //! An agent over stdio: the real proxy as a process, driven message by message.
 
 use std::collections::VecDeque;
+use std::fs::OpenOptions;
 use std::io::{BufRead as _, BufReader, Write as _};
 use std::path::{Path, PathBuf};
 use std::process::{Child, ChildStdin, Stdio};
@@ -120,6 +121,11 @@ pub(crate) fn marks(world: &World, server: &str, mark: &str) -> Vec<String> {
     text.lines().map(str::to_owned).collect()
 }
 
+/// What the proxies of a world write to their standard error.
+pub(crate) fn stderr_of(world: &World) -> PathBuf {
+    world.path("stderr")
+}
+
 impl Agent {
     /// Starts the proxy, and makes the handshake.
     pub(crate) fn start(world: &World) -> Self {
@@ -134,7 +140,12 @@ impl Agent {
         all.extend(args);
         let mut command = world.command(&all);
         command.env("PATH", std::env::var_os("PATH").unwrap_or_default());
+        let said = OpenOptions::new()
+            .create(true)
+            .append(true)
+            .open(stderr_of(world));
         command.stdin(Stdio::piped()).stdout(Stdio::piped());
+        command.stderr(said.expect("created"));
         let mut child = command.spawn().expect("started");
         let (sender, heard) = channel();
         let output = BufReader::new(child.stdout.take().expect("piped"));

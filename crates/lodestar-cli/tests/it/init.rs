@@ -108,6 +108,26 @@ fn nothing_that_is_there_is_replaced_unasked() {
 }
 
 #[test]
+fn nothing_is_written_through_a_link() {
+    for place in [
+        "lodestar.toml",
+        ".lodestar",
+        ".lodestar/lodestar.schema.json",
+    ] {
+        let world = project();
+        world.write("mine/precious", "mine");
+        let link = world.path("work").join(place);
+        fs::create_dir_all(link.parent().expect("a folder")).expect("created");
+        std::os::unix::fs::symlink(world.path("mine/precious"), &link).expect("linked");
+        let refused = run(&world, &["init", "--write", "--force"]).expect(2);
+        assert!(refused.err.contains("is a link"), "{}", refused.err);
+        let kept = fs::read_to_string(world.path("mine/precious")).expect("there");
+        assert_eq!(kept, "mine", "{place}");
+        assert!(client(&world)["mcpServers"]["files"].is_object());
+    }
+}
+
+#[test]
 fn without_write_the_client_stays_as_it_is_and_machines_get_the_change() {
     let world = project();
     let before = client(&world);

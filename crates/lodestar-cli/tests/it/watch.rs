@@ -1,7 +1,9 @@
 //! `approve watch` in a real terminal.
 
 use std::fs;
+use std::path::PathBuf;
 use std::process::Command;
+use std::time::{Duration, Instant};
 
 use lodestar_core::time::Timestamp;
 use lodestar_guard::channel::{Channel as _, Closing, Notice};
@@ -104,6 +106,24 @@ fn a_process_that_is_told_to_end_gives_the_terminal_back() {
         let left = pane.wait_for("[left with 0]");
         assert!(!left.contains("waiting"), "{signal}:\n{left}");
         pane.wait("an echoing terminal", |screen| screen.contains(" echo"));
+    }
+}
+
+#[test]
+fn a_process_whose_terminal_is_gone_ends() {
+    if !tmux() {
+        return;
+    }
+    let world = World::new();
+    announce(&drop_directory(&world), &request(1));
+    let pane = Pane::run(&world, &WATCH, &[], WIDE);
+    pane.wait_for("1 request waiting");
+    let process = PathBuf::from(format!("/proc/{}", process_of(&world)));
+    drop(pane);
+    let until = Instant::now() + Duration::from_secs(20);
+    while process.exists() {
+        assert!(Instant::now() < until, "it goes on without a terminal");
+        std::thread::sleep(Duration::from_millis(20));
     }
 }
 

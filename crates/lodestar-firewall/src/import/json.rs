@@ -7,11 +7,11 @@ use std::borrow::Cow;
 use std::fmt;
 
 use lodestar_core::canonical::MAX_INTEGER;
-use lodestar_core::name::Excerpt;
+use lodestar_core::unambiguous::{self, Unreadable};
 use serde::Deserialize;
-use serde::de::{DeserializeSeed, Deserializer as _, Error as _, MapAccess, SeqAccess, Visitor};
+use serde::de::{Deserializer as _, Error as _, MapAccess, SeqAccess, Visitor};
 use serde_json::value::RawValue;
-use serde_json::{Deserializer, Map, Value};
+use serde_json::{Deserializer, Value};
 
 use super::{MAX_DEPTH, MAX_RECORD, SkipReason};
 
@@ -109,16 +109,11 @@ pub(super) fn record(raw: &RawValue) -> Result<Value, SkipReason> {
         return Err(SkipReason::RecordTooLarge { bytes: text.len() });
     }
     let text = exact_numbers(text)?;
-    let mut duplicate = None;
-    let strict = Strict {
-        duplicate: &mut duplicate,
-    };
-    let read = strict.deserialize(&mut Deserializer::from_str(&text));
-    match duplicate {
-        Some(key) => Err(SkipReason::DuplicateKey { key }),
+    unambiguous::read(&text).map_err(|problem| match problem {
+        Unreadable::Twice(key) => SkipReason::DuplicateKey { key },
         // Grammar, depth and numbers are settled by now. What is left to refuse is a string.
-        None => read.map_err(|_| SkipReason::LoneSurrogate),
-    }
+        Unreadable::NoJson(_) => SkipReason::LoneSurrogate,
+    })
 }
 
 /// Puts quotes around the numbers that canonical JSON refuses, which keeps all their digits; refuses
@@ -181,76 +176,4 @@ fn has_canonical_form(number: &str) -> bool {
         let size = value.abs();
         size <= MAX_INTEGER as f64 || (size >= 1e21 && size.is_finite())
     })
-}
-
-/// Reads a value and refuses a key that appears twice, however it is spelt.
-struct Strict<'a> {
-    duplicate: &'a mut Option<Excerpt>,
-}
-
-impl<'de> DeserializeSeed<'de> for Strict<'_> {
-    type Value = Value;
-
-    fn deserialize<D: serde::Deserializer<'de>>(self, from: D) -> Result<Value, D::Error> {
-        from.deserialize_any(self)
-    }
-}
-
-impl<'de> Visitor<'de> for Strict<'_> {
-    type Value = Value;
-
-    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("a value")
-    }
-
-    fn visit_unit<E>(self) -> Result<Value, E> {
-        Ok(Value::Null)
-    }
-
-    fn visit_bool<E>(self, value: bool) -> Result<Value, E> {
-        Ok(value.into())
-    }
-
-    fn visit_i64<E>(self, value: i64) -> Result<Value, E> {
-        Ok(value.into())
-    }
-
-    fn visit_u64<E>(self, value: u64) -> Result<Value, E> {
-        Ok(value.into())
-    }
-
-    fn visit_f64<E>(self, value: f64) -> Result<Value, E> {
-        Ok(value.into())
-    }
-
-    fn visit_str<E>(self, value: &str) -> Result<Value, E> {
-        Ok(value.into())
-    }
-
-    fn visit_seq<A: SeqAccess<'de>>(self, mut list: A) -> Result<Value, A::Error> {
-        let mut values = Vec::new();
-        let duplicate = self.duplicate;
-        while let Some(value) = list.next_element_seed(Strict {
-            duplicate: &mut *duplicate,
-        })? {
-            values.push(value);
-        }
-        Ok(Value::Array(values))
-    }
-
-    fn visit_map<A: MapAccess<'de>>(self, mut object: A) -> Result<Value, A::Error> {
-        let mut fields = Map::new();
-        let duplicate = self.duplicate;
-        while let Some(key) = object.next_key::<String>()? {
-            if fields.contains_key(&key) {
-                *duplicate = Some(Excerpt::of(&key));
-                return Err(A::Error::custom("a key appears twice"));
-            }
-            let value = object.next_value_seed(Strict {
-                duplicate: &mut *duplicate,
-            })?;
-            fields.insert(key, value);
-        }
-        Ok(Value::Object(fields))
-    }
 }

@@ -1,9 +1,9 @@
 //! One call, end to end.
 
-use std::sync::{Arc, PoisonError};
+use std::sync::Arc;
 use std::time::Duration;
 
-use lodestar_core::chain::{Observation, ObservationTrust};
+use lodestar_core::chain::{ContentBlock, Observation, ObservationTrust};
 use lodestar_core::contract::arguments::{self, Size};
 use lodestar_core::event::EventType;
 use lodestar_core::id::{DecisionId, InvocationId, ObservationId};
@@ -16,17 +16,17 @@ use lodestar_kernel::registry::Entry;
 use lodestar_kernel::step::Step;
 use lodestar_kernel::stop::Stop;
 use lodestar_kernel::terse::ObservedLine;
-use lodestar_kernel::tool::{Output, Progress, ToolError};
+use lodestar_kernel::tool::{Beside, Output, Progress, ToolError};
 use lodestar_kernel::{ClearError, Draft, HeldWorld, Limits, ProposeError, Proposed, Ran};
 use lodestar_log::Receipt;
 use lodestar_policy::{Closing, Denied, Dependency, Permit, Ruling, Signal, explain};
 use serde_json::{Map, Value};
 
-use super::index::Index;
 use super::memory::Taken;
 use super::reply::{Outcome, Reply};
 use super::{Counted, Open, Session};
 use crate::error::GuardError;
+use crate::heavy::{aside, is_heavy};
 
 /// How one call is made.
 #[derive(Debug, Clone, Default)]
@@ -42,6 +42,8 @@ pub struct CallOptions {
     pub signals: Vec<Signal>,
     /// Whoever wants to know how far it is.
     pub progress: Option<Arc<dyn Progress>>,
+    /// What the tool is told beside its arguments.
+    pub beside: Option<Beside>,
 }
 
 /// Most beliefs that a synthesised decision names. A call whose arguments touch more is held: nobody
@@ -58,9 +60,6 @@ const MAX_TEXTS: usize = 10_000;
 /// How deep arguments may nest: records and cards hold them some levels further down, and have a limit
 /// of their own.
 const MAX_NESTING: usize = 64;
-
-/// What takes more than this is looked at beside the caller's thread.
-const HEAVY: usize = 64 << 10;
 
 /// What a call carries out, and what that rests on.
 pub(super) struct Ground {
@@ -140,6 +139,7 @@ impl Session {
             deadline: options.deadline.unwrap_or(inner.deadline),
             stop: options.stop,
             progress: options.progress,
+            beside: options.beside,
         };
         match ruling {
             Ruling::Allowed(permit) => self.go(proposed, permit, None, &limits).await,
@@ -193,11 +193,21 @@ impl Session {
                 kernel.execute(clearance, limits).await
             }
         };
-        let taken = match ran.result() {
-            Ok(output) => Some(self.observed(&ran, &entry, output)?),
-            Err(_) => None,
+        let (receipt, result) = match ran.result().map(size_of_output) {
+            Ok(size) if is_heavy(size) => {
+                let session = self.clone();
+                let observing = aside(move || {
+                    let taken = session.observed(&ran, &entry)?;
+                    Ok::<_, GuardError>((ran, taken))
+                });
+                let (ran, taken) = observing.await??;
+                self.finish(ran, taken, Heft::Heavy).await?
+            }
+            _ => {
+                let taken = self.observed(&ran, &entry)?;
+                self.finish(ran, taken, Heft::Light).await?
+            }
         };
-        let (receipt, result) = self.finish(ran, taken).await?;
         Ok(Reply {
             action: Some(action),
             seq: Some(receipt.seq()),
@@ -252,10 +262,9 @@ impl Session {
         if let Some(reason) = too_large(size) {
             return self.invalid(Some(&tool), reason).map(Err);
         }
-        let (arguments, provenance) = if is_heavy(size) {
+        let (arguments, provenance) = if is_heavy(size.bytes) {
             let session = self.clone();
-            let explaining = tokio::task::spawn_blocking(move || session.explain(arguments));
-            explaining.await.map_err(|_| GuardError::Panicked)?
+            aside(move || session.explain(arguments)).await?
         } else {
             self.explain(arguments)
         };
@@ -281,9 +290,8 @@ impl Session {
         arguments: Map<String, Value>,
     ) -> (Map<String, Value>, Vec<ArgumentProvenance>) {
         let arguments = Value::Object(arguments);
-        let index = self.inner.provenance.lock();
-        let mut index = index.unwrap_or_else(PoisonError::into_inner);
-        let provenance = index.known().explain(&arguments);
+        let index = &self.inner.provenance;
+        let provenance = index.with(|known| known.explain(&arguments));
         let Value::Object(arguments) = arguments else {
             unreachable!("it was made an object above")
         };
@@ -324,10 +332,9 @@ impl Session {
             preconditions.iter().len() > 0
         });
         // Measuring may hash a file or start git: not on the caller's thread.
-        let proposed = if measures || is_heavy(arguments::size(&draft.arguments)) {
+        let proposed = if measures || is_heavy(arguments::size(&draft.arguments).bytes) {
             let kernel = Arc::clone(kernel);
-            let proposing = tokio::task::spawn_blocking(move || kernel.propose(draft));
-            proposing.await.map_err(|_| GuardError::Panicked)?
+            aside(move || kernel.propose(draft)).await?
         } else {
             kernel.propose(draft)
         };
@@ -338,8 +345,11 @@ impl Session {
         }
     }
 
-    /// Records what came back, verbatim.
-    fn observed(&self, ran: &Ran, entry: &Entry, output: &Output) -> Result<Taken, GuardError> {
+    /// Records what came back, verbatim; nothing did where the tool failed.
+    fn observed(&self, ran: &Ran, entry: &Entry) -> Result<Option<Taken>, GuardError> {
+        let Ok(output) = ran.result() else {
+            return Ok(None);
+        };
         let (inner, action) = (&self.inner, &ran.proposal().action);
         let id = ObservationId::of_action(action.id);
         let mut observation = Observation {
@@ -362,7 +372,7 @@ impl Session {
         let receipt = inner.log.append(kind, &inner.actor, &parents, &line)?;
         observation.captured_at = receipt.time();
         inner.kernel.steps().made(Step::Observed);
-        Ok(Taken {
+        Ok(Some(Taken {
             observation: Arc::new(observation),
             server: action.server.clone(),
             arguments: Value::Object(action.arguments.clone()),
@@ -371,7 +381,7 @@ impl Session {
             is_error: output.is_error,
             scope: inner.scope.clone(),
             recorded: Some(receipt.seq()),
-        })
+        }))
     }
 
     /// Records the end of a call, and lets the firewall make of its result what it is: a rumour. What is
@@ -380,6 +390,7 @@ impl Session {
         &self,
         ran: Ran,
         taken: Option<Taken>,
+        heft: Heft,
     ) -> Result<(Receipt, Result<Output, ToolError>), GuardError> {
         let (kernel, memory) = (&self.inner.kernel, &self.inner.memory);
         let Some(taken) = taken else {
@@ -392,21 +403,27 @@ impl Session {
         let finished = kernel.finish(ran, vec![observation.id])?;
         let put = memory.put(taken);
         // Last, so that whoever finds it in the index finds what is believed of it too.
-        self.note_reading(observation);
+        match heft {
+            Heft::Light => self.note_reading(observation),
+            Heft::Heavy => {
+                let session = self.clone();
+                aside(move || session.inner.provenance.add_in_pieces(&observation)).await?;
+            }
+        }
         put.settled(memory).await?;
         Ok(finished)
     }
 
     /// The index knows what was read, so that it can say later where a value came from.
     pub(super) fn note_reading(&self, observation: Arc<Observation>) {
-        if self.with_index(|index| index.add(observation)) {
+        if self.inner.provenance.add(observation) {
             // Not a handle of its own: it keeps no session alive.
             let session = Arc::downgrade(&self.inner);
             tokio::spawn(async move {
                 // On one thread the answer is on its way by then.
                 tokio::task::yield_now().await;
                 if let Some(inner) = session.upgrade() {
-                    Session { inner }.with_index(Index::look_through);
+                    inner.provenance.look_through();
                 }
             });
         }
@@ -437,8 +454,22 @@ fn too_large(size: Size) -> Option<String> {
     }
 }
 
-fn is_heavy(size: Size) -> bool {
-    size.bytes > HEAVY
+/// What came back, in bytes: as it came, or as the texts that a tool of Lodestar's own gave.
+fn size_of_output(output: &Output) -> usize {
+    match &output.verbatim {
+        Some(verbatim) => verbatim.len(),
+        None => {
+            let texts = output.content.iter().filter_map(ContentBlock::text);
+            texts.map(str::len).sum()
+        }
+    }
+}
+
+/// Whether what came back is worth a thread of its own.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Heft {
+    Light,
+    Heavy,
 }
 
 pub(super) fn refused(

@@ -367,10 +367,7 @@ impl Setup {
                 scope,
                 sensitivity: config.default_sensitivity,
                 memory,
-                provenance: Mutex::new(Index::new(ProvenanceIndex::new(
-                    IndexLimits::default(),
-                    random_key(),
-                ))),
+                provenance: Index::new(ProvenanceIndex::new(IndexLimits::default(), random_key())),
                 holds,
                 office: Mutex::new(Office::new(Desk::restored(past.requests, past.recorded))),
                 abandoned,
@@ -437,7 +434,8 @@ impl Session {
             let source = GivenSource::KnownValue {
                 list: list.to_owned(),
             };
-            self.with_index(|index| index.known().give_value(value, source))?;
+            let index = &self.inner.provenance;
+            index.with(|known| known.give_value(value, source))?;
         }
         Ok(())
     }

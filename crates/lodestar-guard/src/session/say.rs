@@ -24,7 +24,6 @@ use thiserror::Error;
 
 use super::Session;
 use super::call::Ground;
-use super::index::Index;
 use super::memory::Taken;
 use crate::error::GuardError;
 
@@ -173,7 +172,8 @@ impl Session {
             let source = GivenSource::Assertion {
                 statement: statement.digest(),
             };
-            self.with_index(|index| index.known().give_value(value, source))?;
+            let index = &self.inner.provenance;
+            index.with(|known| known.give_value(value, source))?;
         }
         Ok(belief)
     }
@@ -190,7 +190,8 @@ impl Session {
         let payload = json!({"statement": task, "signed": false});
         let log = &self.inner.log;
         log.append(EventType::TASK_STATED, &self.inner.actor, &[], &payload)?;
-        self.with_index(|index| index.known().give_task(task, GivenSource::Task))?;
+        let index = &self.inner.provenance;
+        index.with(|known| known.give_task(task, GivenSource::Task))?;
         Ok(())
     }
 
@@ -198,7 +199,8 @@ impl Session {
     /// came from; and what it had decided.
     pub(super) fn remember(&self, task: Option<&str>) -> Result<(), GuardError> {
         if let Some(task) = task {
-            self.with_index(|index| index.known().give_task(task, GivenSource::Task))?;
+            let index = &self.inner.provenance;
+            index.with(|known| known.give_task(task, GivenSource::Task))?;
         }
         let dir = self.inner.log.dir();
         let unreadable = |problem: &dyn Display| GuardError::Unreadable(problem.to_string());
@@ -225,11 +227,6 @@ impl Session {
             }
         }
         Ok(())
-    }
-
-    pub(super) fn with_index<T>(&self, work: impl FnOnce(&mut Index) -> T) -> T {
-        let index = self.inner.provenance.lock();
-        work(&mut index.unwrap_or_else(PoisonError::into_inner))
     }
 
     /// A decision that was made earlier, and where what it rests on stands now.

@@ -16,7 +16,7 @@ use crate::record::Proposal;
 use crate::step::Step;
 use crate::stop::Stop;
 use crate::terse::FinishedLine;
-use crate::tool::{Call, Effect, Output, Progress, Tool, ToolError};
+use crate::tool::{Beside, Call, Effect, Output, Progress, Tool, ToolError};
 
 /// How long a call may take, and what can stop it earlier.
 #[derive(Debug, Clone)]
@@ -27,6 +27,8 @@ pub struct Limits {
     pub stop: Stop,
     /// Whoever wants to know how far it is.
     pub progress: Option<Arc<dyn Progress>>,
+    /// What the tool is told beside its arguments.
+    pub beside: Option<Beside>,
 }
 
 /// Longest a call takes where nobody says otherwise: test suites run for minutes, and what hangs
@@ -45,6 +47,7 @@ impl Default for Limits {
             deadline: DEFAULT_DEADLINE,
             stop: Stop::new(),
             progress: None,
+            beside: None,
         }
     }
 }
@@ -123,7 +126,8 @@ impl Kernel {
         }
         // The tool's own switch: thrown by the caller's, by a halt, and when the time is over.
         let stop = Stop::new();
-        let call = Call::new(arguments, &stop, deadline).telling(limits.progress.clone());
+        let call = Call::new(arguments, &stop, deadline)
+            .with(limits.progress.clone(), limits.beside.clone());
         let mut calling = std::pin::pin!(guarded(async move { tool.call(call).await }));
         let late = tokio::time::sleep_until(deadline.into());
         let given_up = tokio::select! {

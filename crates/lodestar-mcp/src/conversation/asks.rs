@@ -36,9 +36,8 @@ impl Conversation {
         method: &str,
         params: Option<&RawValue>,
         progress: Option<Arc<dyn Progress>>,
+        beside: &Beside,
     ) -> Option<Asking<'_>> {
-        let beside = Beside::of(progress.as_ref());
-        let progress = progress.filter(|_| beside.is_followed);
         let id = self.next.fetch_add(1, Ordering::Relaxed);
         let (sender, answer) = oneshot::channel();
         let mut message = Vec::new();
@@ -57,7 +56,7 @@ impl Conversation {
             answer,
         };
         match self.era.get() {
-            Some(Era::Inline) if !self.ask_in_rounds(id, &message, &beside) => None,
+            Some(Era::Inline) if !self.ask_in_rounds(id, &message, beside) => None,
             Some(Era::Inline) => Some(asking),
             _ => {
                 self.agent.put(message).await.ok()?;

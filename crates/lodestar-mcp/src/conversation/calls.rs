@@ -10,7 +10,7 @@ use serde_json::value::RawValue;
 use serde_json::{Map, Value};
 
 use super::{Conversation, INVALID_PARAMS, Opened, Request};
-use crate::answer::{self, ForAgent, Refusal, Told};
+use crate::answer::{self, ForAgent, Refusal};
 use crate::beside::Beside;
 use crate::members::Members;
 use crate::pins::APPEARED;
@@ -60,12 +60,7 @@ impl Conversation {
         let Ok(_room) = self.room.acquire().await else {
             return;
         };
-        let progress = request.progress(wanted.token);
-        let options = CallOptions {
-            stop: request.stop.clone(),
-            progress,
-            ..CallOptions::default()
-        };
+        let options = request.options(wanted.token);
         let (tool, replied) = match opened.catalogue.route(&wanted.name) {
             Some(route) => match route.refusal() {
                 Some(reason) => {
@@ -95,22 +90,21 @@ impl Conversation {
         tool: &str,
         replied: Result<Reply, GuardError>,
     ) {
-        let reply = match replied {
-            Ok(reply) => reply,
+        // Who cancelled does not wait for an answer.
+        if replied.is_ok() && request.stop.is_stopped() {
+            return;
+        }
+        let given = match replied {
+            Ok(reply) => answer::for_agent(opened.session.id(), tool, reply).await,
+            Err(problem) => Err(problem),
+        };
+        let (answer, forged) = match given {
+            Ok(given) => given,
             Err(problem) => {
                 let why = problem.to_string();
                 return request.answer(&cannot_go_on(tool, &why)).await;
             }
         };
-        // Who cancelled does not wait for an answer.
-        if request.stop.is_stopped() {
-            return;
-        }
-        let told = Told {
-            session: opened.session.id(),
-            tool,
-        };
-        let (answer, forged) = told.answer(&reply);
         if forged > 0 {
             self.note_forgery(opened, tool, forged);
         }
@@ -161,21 +155,25 @@ fn cannot_go_on(tool: &str, why: &str) -> String {
 }
 
 impl Request {
-    /// Whoever wants to know how far it is, and what goes with it beside its arguments.
-    pub(super) fn progress(&self, token: Option<&RawValue>) -> Option<Arc<dyn Progress>> {
+    /// How its call is made: what stops it, who wants to know how far it is, and what goes with it.
+    pub(super) fn options(&self, token: Option<&RawValue>) -> CallOptions {
         let beside = Beside {
-            is_followed: token.is_some(),
             rounds: self.rounds,
             level: self.level,
             ..Beside::default()
         };
-        beside.says_something().then(|| -> Arc<dyn Progress> {
+        let progress = token.map(|token| -> Arc<dyn Progress> {
             Arc::new(ToAgent {
-                token: token.map_or("", RawValue::get).into(),
+                token: token.get().into(),
                 back: self.back.clone(),
-                beside,
             })
-        })
+        });
+        CallOptions {
+            stop: self.stop.clone(),
+            progress,
+            beside: beside.carried(),
+            ..CallOptions::default()
+        }
     }
 }
 
@@ -184,18 +182,10 @@ impl Request {
 struct ToAgent {
     token: Box<str>,
     back: Outbox,
-    beside: Beside,
 }
 
 impl Progress for ToAgent {
-    fn beside(&self) -> Option<&dyn std::any::Any> {
-        Some(&self.beside)
-    }
-
     fn made(&self, so_far: &str) {
-        if !self.beside.is_followed {
-            return;
-        }
         let Ok(raw) = serde_json::from_str::<&RawValue>(so_far) else {
             return;
         };

@@ -111,16 +111,10 @@ impl Conversation {
         let params = clean.as_ref().map(|(clean, _)| &**clean).or(params);
         let members =
             Members::of_some(params).map_err(|problem| (INVALID_PARAMS, problem.to_string()))?;
-        let token = token(&members);
-        let beside = Beside {
-            is_followed: token.is_some(),
-            ..beside
-        };
-        let progress = beside.says_something().then(|| -> Arc<dyn Progress> {
+        let progress = token(&members).map(|token| -> Arc<dyn Progress> {
             Arc::new(ToServer {
-                token: token.map_or("", RawValue::get).into(),
+                token: token.get().into(),
                 peer: peer.clone(),
-                beside,
             })
         });
         let arguments = params.map_or(Ok(Value::Object(Map::new())), |params| {
@@ -134,6 +128,7 @@ impl Conversation {
         let options = CallOptions {
             stop,
             progress,
+            beside: beside.carried(),
             ..CallOptions::default()
         };
         let ledger = ledger_name(server, favour.name);
@@ -218,12 +213,7 @@ impl Conversation {
                 .await
                 .map_err(|(_, why)| format!("the server wants `{method}`: {why}"))?,
             None if method == "roots/list" && self.agent_can("roots") => {
-                let beside = ToServer {
-                    token: "".into(),
-                    peer: peer.clone(),
-                    beside,
-                };
-                let asking = self.ask_agent(&method, params, Some(Arc::new(beside)));
+                let asking = self.ask_agent(&method, params, None, &beside);
                 let answered = match asking.await {
                     Some(mut asking) => tokio::select! {
                         answered = asking.answer() => answered,
@@ -319,18 +309,10 @@ fn answer_to_server(reply: Reply) -> Result<Answered, (i64, String)> {
 struct ToServer {
     token: Box<str>,
     peer: Peer,
-    beside: Beside,
 }
 
 impl Progress for ToServer {
-    fn beside(&self) -> Option<&dyn std::any::Any> {
-        Some(&self.beside)
-    }
-
     fn made(&self, so_far: &str) {
-        if !self.beside.is_followed {
-            return;
-        }
         let Ok(raw) = serde_json::from_str::<&RawValue>(so_far) else {
             return;
         };

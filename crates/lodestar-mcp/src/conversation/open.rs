@@ -70,6 +70,12 @@ impl Conversation {
                 session.note_proxied(EventType::SERVER_STARTED, &started(server, up))?;
             }
             for (server, why) in &down {
+                // Standard output is the agent's.
+                eprintln!(
+                    "lodestar: server `{}` did not come up, and its tools are not offered in this \
+                     session: {why}",
+                    server.name()
+                );
                 session.note_proxied(EventType::SERVER_FAILED, &failed(server, why))?;
             }
             let early =
@@ -235,6 +241,10 @@ impl Watcher for Conversation {
 
     fn failed(&self, server: &Arc<Server>, why: &str, _again: bool) {
         if let Some(session) = self.session() {
+            eprintln!(
+                "lodestar: server `{}` is gone and is started again: {why}",
+                server.name()
+            );
             let noted = session.note_proxied(EventType::SERVER_FAILED, &failed(server, why));
             self.go_on(noted.map(drop));
         }

@@ -3,13 +3,13 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use lodestar_guard::{CallOptions, Outcome, Reply};
+use lodestar_guard::Reply;
 use serde_json::value::RawValue;
 use serde_json::{Value, json};
 
 use super::calls::token;
-use super::{Conversation, INVALID_PARAMS, Opened, REFUSED, Request};
-use crate::answer::{self, ForAgent, Told};
+use super::{Conversation, INVALID_PARAMS, REFUSED, Request};
+use crate::answer::{self, ForAgent};
 use crate::catalogue::ledger_name;
 use crate::members::Members;
 use crate::offer;
@@ -213,47 +213,41 @@ impl Conversation {
             return;
         };
         let members = Members::of_some(request.params.as_deref()).unwrap_or_default();
-        let progress = request.progress(token(&members));
-        let options = CallOptions {
-            stop: request.stop.clone(),
-            progress,
-            ..CallOptions::default()
-        };
+        let options = request.options(token(&members));
         let tool = ledger_name(server, name);
         let replied = opened.session.call_with(&tool, params, options).await;
         if request.stop.is_stopped() {
             return;
         }
-        match replied {
-            Ok(reply) => self.give_other(request, opened, &tool, &reply).await,
-            Err(problem) => request.fail(REFUSED, &problem.to_string()).await,
-        }
-    }
-
-    /// Other methods have no results that say they failed: a refusal is an error, with the same particulars.
-    async fn give_other(&self, request: &Request, opened: &Opened, tool: &str, reply: &Reply) {
-        let told = Told {
-            session: opened.session.id(),
-            tool,
+        let returned = replied.as_ref().is_ok_and(Reply::ran);
+        let given = match replied {
+            Ok(reply) => answer::for_agent(opened.session.id(), &tool, reply).await,
+            Err(problem) => Err(problem),
         };
-        let (given, forged) = told.answer(reply);
+        let (given, forged) = match given {
+            Ok(given) => given,
+            Err(problem) => return request.fail(REFUSED, &problem.to_string()).await,
+        };
         if forged > 0 {
-            self.note_forgery(opened, tool, forged);
+            self.note_forgery(opened, &tool, forged);
         }
-        match (&reply.outcome, given) {
-            (Outcome::Returned(_), ForAgent::Result(result)) => request.answer(&result).await,
-            (_, ForAgent::Error(error)) => request.error(&error).await,
-            (_, ForAgent::Result(refusal)) => {
-                let refusal: Value = serde_json::from_str(&refusal).unwrap_or_default();
-                let error = json!({
-                    "code": REFUSED,
-                    "message": refusal["content"][0]["text"],
-                    "data": refusal["_meta"],
-                });
-                request.error(&error.to_string()).await;
-            }
+        match given {
+            ForAgent::Result(result) if returned => request.answer(&result).await,
+            ForAgent::Result(refusal) => request.error(&refused(&refusal)).await,
+            ForAgent::Error(error) => request.error(&error).await,
         }
     }
+}
+
+/// Other methods have no results that say they failed: a refusal is an error, with the same particulars.
+fn refused(refusal: &str) -> String {
+    let refusal: Value = serde_json::from_str(refusal).unwrap_or_default();
+    let error = json!({
+        "code": REFUSED,
+        "message": refusal["content"][0]["text"],
+        "data": refusal["_meta"],
+    });
+    error.to_string()
 }
 
 /// All entries of a server's list; none where it does not give them in time.

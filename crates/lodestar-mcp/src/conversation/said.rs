@@ -8,6 +8,7 @@ use serde_json::value::RawValue;
 use super::{Conversation, METHOD_NOT_FOUND};
 use crate::agent_tool::Favour;
 use crate::answer;
+use crate::beside::Beside;
 use crate::peer::{Peer, Said};
 use crate::server::Server;
 use crate::wire;
@@ -61,7 +62,8 @@ impl Conversation {
 
     async fn ask_roots(&self, peer: &Peer, id: &str, params: Option<Box<RawValue>>) {
         let asked = async {
-            let asking = self.ask_agent("roots/list", params.as_deref(), None);
+            let beside = Beside::default();
+            let asking = self.ask_agent("roots/list", params.as_deref(), None, &beside);
             asking.await?.answer().await
         };
         match tokio::time::timeout(self.patience(), asked).await {

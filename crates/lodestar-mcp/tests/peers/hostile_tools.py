@@ -128,6 +128,11 @@ def huge(id, args):
     return text("x" * args.get("bytes", 100 * 1024 * 1024))
 
 
+@tool("Answers with very many words", words=NUMBER)
+def many_words(id, args):
+    return text(" ".join(f"word-{at * 2654435761 % 4294967296:08x}" for at in range(args.get("words", 500_000))))
+
+
 @tool("Answers with very many blocks", blocks=NUMBER)
 def many_blocks(id, args):
     return {"content": [{"type": "text", "text": str(at)} for at in range(args.get("blocks", 100_000))]}

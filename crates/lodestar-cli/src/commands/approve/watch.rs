@@ -14,6 +14,8 @@ use crossterm::event::{Event, EventStream, KeyEventKind};
 use futures_util::StreamExt as _;
 use lodestar_core::statement::ApprovalDecision;
 use lodestar_guard::channel::drop::Pile;
+use rustix::event::{PollFd, PollFlags, poll};
+use rustix::io::Errno;
 use signal_hook::consts::{SIGHUP, SIGTERM};
 use tokio::time::{Duration, MissedTickBehavior, interval};
 use zeroize::Zeroizing;
@@ -64,6 +66,7 @@ async fn on_screen(args: &WatchArgs, root: &Path, app: &App) -> Result<Exit, Fai
     let pile = Pile::unseen(root);
     let mut looks = looking::start(root.to_owned());
     let told_to_end = told_to_end()?;
+    end_with_the_terminal()?;
     let mut screen = Screen::enter(app.out.paint)?;
     let mut view = View::default();
     let mut keys = EventStream::new();
@@ -129,6 +132,23 @@ fn told_to_end() -> Result<Arc<AtomicBool>, Failure> {
         signal_hook::flag::register(signal, Arc::clone(&told))?;
     }
     Ok(told)
+}
+
+/// Ends the process when its terminal is gone: nobody is there to see or to answer, and whoever reads keys
+/// from it would only read errors.
+fn end_with_the_terminal() -> Result<(), Failure> {
+    let waiting = std::thread::Builder::new().name("lodestar-terminal".to_owned());
+    waiting.spawn(|| {
+        let stdin = std::io::stdin();
+        // Of a terminal that hangs up one is told whether one asked or not.
+        let mut terminal = [PollFd::new(&stdin, PollFlags::empty())];
+        while let Ok(_) | Err(Errno::INTR) = poll(&mut terminal, None) {
+            if !terminal[0].revents().is_empty() {
+                std::process::exit(Exit::CheckFailed as i32);
+            }
+        }
+    })?;
+    Ok(())
 }
 
 fn sign(

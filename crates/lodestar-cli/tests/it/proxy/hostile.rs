@@ -1,12 +1,13 @@
 //! Servers and clients that misbehave: the proxy lives, others are served meanwhile, and the log holds.
 
 use std::process::Stdio;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
 
 use super::proved;
-use crate::agent::{Agent, behind, grade, marks, peers};
+use crate::agent::{Agent, behind, grade, marks, peers, stderr_of};
+use crate::gated::events;
 use crate::world::World;
 
 /// What the agent gets from a tool that misbehaves.
@@ -122,6 +123,52 @@ fn whatever_a_server_does_the_proxy_lives_and_others_are_served() {
 }
 
 #[test]
+fn a_large_result_holds_up_no_other_server() {
+    // Whoever takes it apart on the way of the others has them wait for nearly all of its time.
+    let tries: Vec<f64> = (0..3)
+        .map(|_| longest_wait_beside_a_large_result())
+        .collect();
+    assert!(tries.iter().any(|part| *part < 0.34), "{tries:?}");
+}
+
+/// The longest that a short call takes beside one with a large result, as part of what that one takes.
+fn longest_wait_beside_a_large_result() -> f64 {
+    let world = two_servers("many_words", "");
+    let mut agent = Agent::start(&world);
+    assert_eq!(agent.call("good__echo", json!({"text": "a"})).text(), "a");
+    let large = json!({"name": "bad__many_words", "arguments": {"words": 200_000}});
+    let begun = Instant::now();
+    let large = agent.send("tools/call", large);
+    let mut longest = Duration::ZERO;
+    let (answer, took) = loop {
+        if let Some(answer) = agent.answer_within(large, Duration::ZERO) {
+            break (answer, begun.elapsed());
+        }
+        let asked = Instant::now();
+        let small = agent.call("good__echo", json!({"text": "meanwhile"}));
+        assert_eq!(small.text(), "meanwhile");
+        longest = longest.max(asked.elapsed());
+    };
+    let text = answer["result"]["content"][0]["text"].as_str();
+    assert!(text.is_some_and(|text| text.len() > 2 << 20), "all of it");
+    // What it said is known by the time that the agent has it.
+    let last = text.and_then(|text| text.rsplit(' ').next());
+    let said = last.expect("words").to_owned();
+    agent.call("good__echo", json!({"text": said}));
+    agent.leave();
+    let list = world.run(&["log", "list", "--json"]).expect(0).json();
+    let session = list["sessions"][0]["session"].as_str().expect("a name");
+    let events = events(&world, session);
+    let mut proposed = events
+        .iter()
+        .filter(|(_, kind, _)| kind == "action.proposed@1");
+    let labels = proposed.next_back().expect("proposed").2.to_string();
+    assert!(labels.contains("\"read\""), "{labels}");
+    proved(&world);
+    longest.as_secs_f64() / took.as_secs_f64()
+}
+
+#[test]
 fn a_crashed_server_is_started_again_and_its_call_is_not() {
     let world = two_servers("crash", "");
     grade(&world, "L1", &["mcp.bad.echo"]);
@@ -130,14 +177,14 @@ fn a_crashed_server_is_started_again_and_its_call_is_not() {
         agent.call("bad__crash", json!({})).kind(),
         Some("execution_failed")
     );
-    let until = std::time::Instant::now() + Duration::from_secs(30);
+    let until = Instant::now() + Duration::from_secs(30);
     loop {
         let again = agent.call("bad__echo", json!({"text": "back"}));
         if again.text() == "back" {
             break;
         }
         assert_eq!(again.kind(), Some("execution_failed"), "{again:?}");
-        assert!(std::time::Instant::now() < until, "{again:?}");
+        assert!(Instant::now() < until, "{again:?}");
         std::thread::sleep(Duration::from_millis(50));
     }
     agent.leave();
@@ -176,6 +223,11 @@ fn a_server_that_does_not_come_up_does_not_keep_the_others_down() {
         let gone = agent.call("bad__echo", json!({"text": "there"}));
         assert_eq!(gone.kind(), Some("tool_not_advertised"), "{case}: {gone:?}");
         agent.leave();
+        let said = std::fs::read_to_string(stderr_of(&world)).expect("written");
+        assert!(
+            said.contains("server `bad` did not come up"),
+            "{case}: {said}"
+        );
         proved(&world);
     }
 }
@@ -191,6 +243,7 @@ fn a_server_that_starts_oddly_is_served_all_the_same() {
         "stderr",
         "flood",
         "instructions",
+        "promises",
     ] {
         let world = behind(&[("odd", &["--start", case])], "");
         grade(&world, "L1", &["mcp.odd.echo"]);
