@@ -72,7 +72,9 @@ pub fn mcp_result(data: &[u8]) {
     canonical::to_vec(&output.content).expect("the log can spell the blocks");
     canonical::to_vec(&output.rest).expect("the log can spell the rest");
     let raw: &RawValue = serde_json::from_slice(data).expect("it was taken");
-    let clean = stripped(raw.get());
+    let Ok(clean) = stripped(raw.get()) else {
+        return;
+    };
     let copy: Value = match &clean {
         Some((clean, found)) => {
             assert!(*found > 0);

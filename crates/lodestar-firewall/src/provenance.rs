@@ -32,7 +32,7 @@ mod trusted;
 
 pub use limits::{GIVEN_BYTES, GRAM_SLOTS, GivenFull, Limits, OBSERVATIONS, VALUE_SLOTS};
 
-use lodestar_core::chain::ContentBlock;
+use lodestar_core::chain::{ContentBlock, Observation};
 use lodestar_core::id::ObservationId;
 use lodestar_core::provenance::{ArgumentProvenance, GivenSource, ValueKind};
 use serde_json::Value;
@@ -126,7 +126,14 @@ impl ProvenanceIndex {
     /// Notes what one content block said: all its texts and numbers, save the data of images and
     /// sounds.
     pub fn read_block(&mut self, observation: ObservationId, block: &ContentBlock) {
-        for_each_piece(block, |piece| self.reading.read(observation, piece));
+        for_each_piece_of_block(block, |piece| self.reading.read(observation, piece));
+    }
+
+    /// Notes what an observation said: its blocks, and what came beside them.
+    pub fn read_observation(&mut self, observation: &Observation) {
+        for_each_piece(observation, |piece| {
+            self.reading.read(observation.id, piece)
+        });
     }
 
     /// Labels every text, number and boolean of an action's arguments, in their order.
@@ -152,9 +159,19 @@ impl ProvenanceIndex {
     }
 }
 
-/// What [`ProvenanceIndex::read_block`] reads of a block, one [`read`](ProvenanceIndex::read) after the
-/// other: for whoever wants to let others in between.
-pub fn for_each_piece(block: &ContentBlock, mut visit: impl FnMut(&str)) {
+/// What [`ProvenanceIndex::read_observation`] reads, one [`read`](ProvenanceIndex::read) after the other: for
+/// whoever wants to let others in between.
+pub fn for_each_piece(observation: &Observation, mut visit: impl FnMut(&str)) {
+    for block in &observation.content {
+        for_each_piece_of_block(block, &mut visit);
+    }
+    for (name, value) in &observation.rest {
+        visit(name);
+        for_each_text(value, |text| pieces(text, &mut visit));
+    }
+}
+
+fn for_each_piece_of_block(block: &ContentBlock, mut visit: impl FnMut(&str)) {
     let mut read = |value: &Value| for_each_text(value, |text| pieces(text, &mut visit));
     match block {
         ContentBlock::Text { text, rest } => {

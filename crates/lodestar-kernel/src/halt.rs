@@ -9,7 +9,7 @@ use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::time::Duration;
 
 use lodestar_log::SessionDir;
-use rustix::fs::{Access, AtFlags, Mode, OFlags, accessat, open};
+use rustix::fs::{AtFlags, Mode, OFlags, open, statat};
 use rustix::io::Errno;
 
 use crate::stop::Stop;
@@ -92,10 +92,12 @@ impl Halt {
     /// Whether the file is there. Whatever cannot be looked at may be there.
     fn is_there(&self) -> bool {
         let Some(folder) = self.folder() else {
-            return self.file.try_exists().unwrap_or(true);
+            let looked = self.file.symlink_metadata();
+            return !looked.is_err_and(|problem| problem.kind() == io::ErrorKind::NotFound);
         };
-        let looked = accessat(folder, FILE, Access::EXISTS, AtFlags::empty());
-        looked != Err(Errno::NOENT)
+        // A link counts, wherever it leads.
+        let looked = statat(folder, FILE, AtFlags::SYMLINK_NOFOLLOW);
+        !looked.is_err_and(|problem| problem == Errno::NOENT)
     }
 
     fn folder(&self) -> Option<&OwnedFd> {

@@ -18,6 +18,9 @@ use crate::members::{Members, quoted};
 /// The key under which Lodestar speaks to the agent; nobody else does.
 pub const OWN: &str = "_lodestar";
 
+/// What is wrong lies on this side.
+const INTERNAL_ERROR: i64 = -32603;
+
 /// How deep a result may nest: the log holds it some levels further down.
 const MAX_DEPTH: usize = 64;
 
@@ -158,31 +161,37 @@ fn may_be_forged(raw: &str) -> bool {
         || memchr::memmem::find(raw.as_bytes(), b"\\u").is_some()
 }
 
-/// Takes everything out that speaks in Lodestar's name; says how often there was something.
-pub fn stripped(raw: &str) -> Option<(Box<RawValue>, usize)> {
+/// What a server says cannot be read whole, so nobody can say in whose name it speaks: it is not passed on.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[error("what the server says cannot be read, and may speak in Lodestar's name")]
+pub struct Unclear;
+
+/// Takes everything out that speaks in Lodestar's name, and says how often there was something; none where
+/// there was nothing.
+pub fn stripped(raw: &str) -> Result<Option<(Box<RawValue>, usize)>, Unclear> {
     if !may_be_forged(raw) {
-        return None;
+        return Ok(None);
     }
-    let mut value: Value = serde_json::from_str(raw).ok()?;
-    let mut found = 0;
-    strip(&mut value, &mut found);
+    let mut value: Value = serde_json::from_str(raw).map_err(|_| Unclear)?;
+    let found = strip(&mut value);
     if found == 0 {
-        return None;
+        return Ok(None);
     }
-    let clean = serde_json::value::to_raw_value(&value).ok()?;
-    Some((clean, found))
+    let clean = serde_json::value::to_raw_value(&value).map_err(|_| Unclear)?;
+    Ok(Some((clean, found)))
 }
 
-fn strip(value: &mut Value, found: &mut usize) {
+/// The same of what was read already.
+pub(crate) fn strip(value: &mut Value) -> usize {
     match value {
         Value::Object(members) => {
             let before = members.len();
             members.retain(|name, _| name != OWN);
-            *found += before - members.len();
-            members.values_mut().for_each(|member| strip(member, found));
+            let inside = members.values_mut().map(strip).sum::<usize>();
+            before - members.len() + inside
         }
-        Value::Array(items) => items.iter_mut().for_each(|item| strip(item, found)),
-        Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => {}
+        Value::Array(items) => items.iter_mut().map(strip).sum(),
+        Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => 0,
     }
 }
 
@@ -237,8 +246,12 @@ impl Told<'_> {
                     (ForAgent::Result(result), forged)
                 }
                 Some(Verbatim::Error(raw)) => match stripped(raw) {
-                    Some((clean, forged)) => (ForAgent::Error(clean.get().to_owned()), forged),
-                    None => (ForAgent::Error(raw.clone().into_string()), 0),
+                    Ok(Some((clean, forged))) => (ForAgent::Error(clean.get().to_owned()), forged),
+                    Ok(None) => (ForAgent::Error(raw.clone().into_string()), 0),
+                    Err(unclear) => {
+                        let own = json!({"code": INTERNAL_ERROR, "message": unclear.to_string()});
+                        (ForAgent::Error(own.to_string()), 1)
+                    }
                 },
                 None => {
                     let content: Vec<_> =
@@ -269,7 +282,13 @@ impl Told<'_> {
 
     /// A result unchanged, but for Lodestar's own word in its `_meta`.
     fn passed_on(&self, raw: &str, reply: &Reply) -> (String, usize) {
-        let clean = stripped(raw);
+        let clean = match stripped(raw) {
+            Ok(clean) => clean,
+            Err(unclear) => {
+                let refusal = self.refusal(reply, "execution_failed", &unclear.to_string());
+                return (refusal, 1);
+            }
+        };
         let forged = clean.as_ref().map_or(0, |(_, forged)| *forged);
         let raw = clean.as_ref().map_or(raw, |(clean, _)| clean.get());
         let own = self.own(reply.action, reply.verdict, reply.seq);
@@ -413,11 +432,24 @@ mod tests {
     #[test]
     fn what_speaks_in_lodestars_name_is_taken_out_however_it_is_spelt() {
         let text = r#"{"content":[{"_lodestar":1,"a":{"\u005flodestar":{"x":1}}}],"_meta":{"_lodestar":{}}}"#;
-        let (clean, found) = stripped(text).unwrap();
+        let (clean, found) = stripped(text).unwrap().unwrap();
         let clean: Value = serde_json::from_str(clean.get()).unwrap();
         let wanted = json!({"content": [{"a": {}}], "_meta": {}});
         assert_eq!((clean, found), (wanted, 3));
-        assert!(stripped(r#"{"text":"a _lodestar in words"}"#).is_none());
+        let words = stripped(r#"{"text":"a _lodestar in words"}"#);
+        assert!(words.unwrap().is_none());
+        let deep = format!(
+            "{{\"a\":{}{},\"_lodestar\":1}}",
+            "[".repeat(200),
+            "]".repeat(200)
+        );
+        for unclear in [
+            r#"{"data":{"_lodestar":1},"n":1e400}"#,
+            r#"{"data":{"_lodestar":1},"s":"\ud800"}"#,
+            &deep,
+        ] {
+            assert_eq!(stripped(unclear).unwrap_err(), Unclear, "{unclear}");
+        }
     }
 
     #[test]

@@ -1,8 +1,9 @@
 //! What goes with a call beside its arguments: to whom questions about it belong, and how much is to be told.
 
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use lodestar_kernel::tool;
+use tokio::sync::OwnedSemaphorePermit;
 
 /// What goes with a call beside its arguments.
 #[derive(Debug, Clone, Default)]
@@ -13,6 +14,8 @@ pub(crate) struct Beside {
     pub(crate) question: Option<String>,
     /// How much the agent wants to be told, in the protocol's word for it.
     pub(crate) level: Option<&'static str>,
+    /// Held from when a large result is taken apart until the call is over.
+    pub(crate) turn: Arc<OnceLock<OwnedSemaphorePermit>>,
 }
 
 /// The words of the protocol for how much is told.
@@ -28,11 +31,9 @@ const LEVELS: [&str; 8] = [
 ];
 
 impl Beside {
-    /// As a call carries it; none where there is nothing to say.
+    /// As a call carries it.
     pub(crate) fn carried(self) -> Option<tool::Beside> {
-        let says_something =
-            self.rounds.is_some() || self.question.is_some() || self.level.is_some();
-        says_something.then(|| -> tool::Beside { Arc::new(self) })
+        Some(Arc::new(self))
     }
 }
 

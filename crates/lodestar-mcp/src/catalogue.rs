@@ -301,11 +301,9 @@ impl Compared {
             catalogue.routes.insert(ledger, Arc::clone(&route));
             catalogue.routes.insert(shown_name, route);
         }
-        let own = crate::answer::stripped(&json!({"tools": listed}).to_string());
-        catalogue.listing = match own {
-            Some((clean, _)) => clean.get().to_owned(),
-            None => json!({"tools": listed}).to_string(),
-        };
+        let mut listing = json!({"tools": listed});
+        crate::answer::strip(&mut listing);
+        catalogue.listing = listing.to_string();
         (setup, catalogue)
     }
 

@@ -83,6 +83,8 @@ pub(crate) struct Conversation {
     served: Mutex<favours::Served>,
     next: AtomicU64,
     room: Semaphore,
+    /// Large results are dealt with one after the other: what is made of one takes many times its bytes.
+    pub(crate) heavy: Arc<Semaphore>,
     /// Whether there was a handshake, or every request speaks for itself.
     era: OnceLock<Era>,
     /// The revision that a handshake came to.
@@ -165,6 +167,7 @@ impl Conversation {
         let conversation = Arc::new(Self {
             servers: servers.collect(),
             room: Semaphore::new(limits.concurrent_calls.max(1)),
+            heavy: Arc::new(Semaphore::new(1)),
             agent,
             introduced: Mutex::new(Some(introduced)),
             opened: OnceLock::new(),

@@ -151,9 +151,31 @@ impl McpTool {
                     "it asks for input in a way that its revision of the protocol does not have";
                 Err(ToolError::failed(Effect::Unknown, why))
             }
-            Answered::Result(result) => recorded(result, contents).await,
+            Answered::Result(result) => self.recorded(result, contents, &call).await,
             Answered::Error(error) => Ok(answer::recorded_error(&error)),
         }
+    }
+
+    /// Takes a result apart; a large one beside everybody else's calls, and one after the other.
+    async fn recorded(
+        &self,
+        result: Box<RawValue>,
+        contents: Contents,
+        call: &Call<'_>,
+    ) -> Result<Output, ToolError> {
+        let unknown = |why: String| ToolError::failed(Effect::Unknown, why);
+        if !is_heavy(result.get().len()) {
+            return answer::recorded(&result, contents).map_err(unknown);
+        }
+        let conversation = self.server.conversation.get().and_then(Weak::upgrade);
+        if let (Some(conversation), Some(beside)) = (conversation, call.beside::<Beside>())
+            && let Ok(turn) = Arc::clone(&conversation.heavy).acquire_owned().await
+        {
+            let _ = beside.turn.set(turn);
+        }
+        let taken_apart = aside(move || answer::recorded(&result, contents)).await;
+        let taken_apart = taken_apart.map_err(|problem| unknown(problem.to_string()))?;
+        taken_apart.map_err(unknown)
     }
 
     async fn asked(
@@ -190,7 +212,7 @@ impl McpTool {
         let unknown = |why: String| ToolError::failed(Effect::Unknown, why);
         for _ in 0..MAX_ROUNDS {
             let Some(wanted) = Wanted::of(&result) else {
-                return recorded(result, contents).await;
+                return self.recorded(result, contents, call).await;
             };
             let conversation = self.server.conversation.get().and_then(Weak::upgrade);
             let conversation =
@@ -220,19 +242,6 @@ impl McpTool {
             "the server wanted to know something of the agent more than {MAX_ROUNDS} times"
         )))
     }
-}
-
-/// Takes a result apart, a large one beside everybody else's calls.
-async fn recorded(result: Box<RawValue>, contents: Contents) -> Result<Output, ToolError> {
-    let taken_apart = if is_heavy(result.get().len()) {
-        let taking = aside(move || answer::recorded(&result, contents));
-        taking
-            .await
-            .unwrap_or_else(|problem| Err(problem.to_string()))
-    } else {
-        answer::recorded(&result, contents)
-    };
-    taken_apart.map_err(|problem| ToolError::failed(Effect::Unknown, problem))
 }
 
 /// What something comes to; none where it was stopped, but not before it is over.

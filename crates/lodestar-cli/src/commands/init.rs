@@ -104,6 +104,17 @@ pub(crate) fn run(args: &InitArgs, app: &mut App) -> Result<Exit, Failure> {
     for ours in [&config, &root.join(OWN), &root.join(configuration::SCHEMA)] {
         refuse_link(ours)?;
     }
+    if config.symlink_metadata().is_ok() && file.servers.values().any(ClientFile::is_proxy) {
+        return Err(Failure::usage(format!(
+            "`{}` is wrapped already: what its proxy governs stands in `{}` alone, and would be lost",
+            inert::path(&file.path),
+            inert::path(&config)
+        ))
+        .help(
+            "add what stands beside the proxy as `[[downstream_servers]]` there; or put the client's backup \
+             (.bak) back, add it there, and run `lodestar init --force`",
+        ));
+    }
     if config.symlink_metadata().is_ok() && !args.force {
         return Err(
             Failure::usage(format!("`{}` is there already", inert::path(&config)))
@@ -190,14 +201,17 @@ fn nearest(home: Option<&Path>, app: &App) -> Result<PathBuf, Failure> {
         Some(root) => root.to_owned(),
         None => place::here()?,
     };
-    let has_servers = |path: &PathBuf| {
-        path.is_file()
-            && ClientFile::read(path, home)
-                .is_ok_and(|file| file.servers.values().any(|one| !ClientFile::is_proxy(one)))
-    };
     let (in_project, of_user) = client::places(&here, home);
     for places in [&in_project, &of_user] {
-        let found: Vec<&PathBuf> = places.iter().filter(|path| has_servers(path)).collect();
+        let mut found = Vec::new();
+        for path in places {
+            // One that cannot be read may be the one that is meant.
+            let file = ClientFile::look(path, home)?;
+            let mut servers = file.iter().flat_map(|file| file.servers.values());
+            if servers.any(|one| !ClientFile::is_proxy(one)) {
+                found.push(path);
+            }
+        }
         match found.as_slice() {
             [] => {}
             [one] => return Ok((*one).clone()),

@@ -225,6 +225,43 @@ fn what_is_no_clients_configuration_is_refused_with_nothing_written() {
     );
 }
 
+#[test]
+fn a_clients_file_that_cannot_be_read_is_named_and_no_other_taken() {
+    for text in ["{ \"mcpServers\": ", "[]"] {
+        let world = project();
+        fs::create_dir_all(world.path("work/.cursor")).expect("created");
+        fs::rename(
+            world.path("work/.mcp.json"),
+            world.path("work/.cursor/mcp.json"),
+        )
+        .expect("moved");
+        world.write("work/.mcp.json", text);
+        let refused = run(&world, &["init", "--write"]).expect(2);
+        assert!(refused.err.contains(".mcp.json"), "{}", refused.err);
+        assert!(!world.path("work/lodestar.toml").exists());
+    }
+}
+
+#[test]
+fn a_server_beside_the_proxy_does_not_cost_those_behind_it() {
+    let world = project();
+    run(&world, &["init", "--write"]).expect(0);
+    let before = fs::read_to_string(world.path("work/lodestar.toml")).expect("there");
+    let mut client = client(&world);
+    client["mcpServers"]["another"] = json!({"command": "true"});
+    world.write("work/.mcp.json", &client.to_string());
+    for args in [&["init"][..], &["init", "--write", "--force"]] {
+        let refused = run(&world, args).expect(2);
+        assert!(
+            refused.err.contains("downstream_servers"),
+            "{}",
+            refused.err
+        );
+    }
+    let after = fs::read_to_string(world.path("work/lodestar.toml")).expect("there");
+    assert_eq!(after, before);
+}
+
 /// Configurations as people have them, over servers from npm and PyPI.
 #[test]
 fn configurations_of_real_clients_give_one_that_starts() {

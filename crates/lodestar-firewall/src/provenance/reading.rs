@@ -16,6 +16,9 @@ use super::loose::{is_telling, loose, loose_chars};
 use super::sightings::{Domain, FingerprintKey, Ordinal, Sightings};
 use super::token::tokens;
 
+/// Observations that may be read in turns: so many of the newest are looked at for one that is not new.
+const IN_TURNS: usize = 64;
+
 /// Letters and digits per run. Shorter runs occur by chance in unrelated texts; longer ones miss
 /// short pieces.
 pub(super) const GRAM: usize = 8;
@@ -100,8 +103,10 @@ impl Reading {
     }
 
     fn ordinal(&mut self, observation: ObservationId) -> Ordinal {
-        if self.observations.back() == Some(&observation) {
-            return self.newest;
+        // Several may be read in turns, piece by piece.
+        let recent = self.observations.iter().rev().take(IN_TURNS);
+        if let Some(age) = recent.into_iter().position(|other| *other == observation) {
+            return self.newest - age as Ordinal;
         }
         if self.newest == Ordinal::MAX {
             // Four thousand million observations: start again with an empty memory.

@@ -60,11 +60,9 @@ impl Index {
 
     /// Looks through a large result, and lets others in meanwhile.
     pub(super) fn add_in_pieces(&self, observation: &Observation) {
-        for block in &observation.content {
-            for_each_piece(block, |piece| {
-                self.state().known.read(observation.id, piece);
-            });
-        }
+        for_each_piece(observation, |piece| {
+            self.state().known.read(observation.id, piece);
+        });
     }
 
     /// Works with what is known, which is everything that was read so far.
@@ -78,9 +76,7 @@ impl Index {
 impl State {
     fn look_through(&mut self) {
         for observation in self.waiting.drain(..) {
-            for block in &observation.content {
-                self.known.read_block(observation.id, block);
-            }
+            self.known.read_observation(&observation);
         }
     }
 }

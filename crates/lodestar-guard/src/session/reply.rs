@@ -69,7 +69,8 @@ fn advice(why: &Rejection) -> &'static str {
             "Do not repeat it; find another way or tell the user."
         }
         Rejection::ApprovalRequired { .. } | Rejection::ApprovalTimeout { .. } => {
-            "A human decides; go on with other work, and tell the user what waits."
+            "A human decides: tell the user what waits, and that `lodestar approve list` shows it. Go on with other \
+             work; once it is approved, make exactly the same call again."
         }
         Rejection::ApprovalDenied { .. } => "Do not repeat it; tell the user.",
         Rejection::PreconditionFailed { .. } => {

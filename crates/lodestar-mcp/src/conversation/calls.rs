@@ -192,8 +192,9 @@ impl Progress for ToAgent {
         let members = Members::of(raw).unwrap_or_default();
         let params = members.write_with(&[("progressToken", &self.token)]);
         let params = match answer::stripped(&params) {
-            Some((clean, _)) => clean,
-            None => match RawValue::from_string(params) {
+            Err(_) => return,
+            Ok(Some((clean, _))) => clean,
+            Ok(None) => match RawValue::from_string(params) {
                 Ok(params) => params,
                 Err(_) => return,
             },

@@ -107,7 +107,8 @@ impl Conversation {
         stop: Stop,
     ) -> Result<Answered, (i64, String)> {
         let opened = self.ready().await.map_err(|why| (REFUSED, why))?;
-        let clean = params.and_then(|params| answer::stripped(params.get()));
+        let clean = params.map_or(Ok(None), |params| answer::stripped(params.get()));
+        let clean = clean.map_err(|unclear| (INVALID_PARAMS, unclear.to_string()))?;
         let params = clean.as_ref().map(|(clean, _)| &**clean).or(params);
         let members =
             Members::of_some(params).map_err(|problem| (INVALID_PARAMS, problem.to_string()))?;

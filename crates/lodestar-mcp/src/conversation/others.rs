@@ -52,11 +52,9 @@ impl Conversation {
                 entry
             }));
         }
-        let result = json!({member: entries}).to_string();
-        match answer::stripped(&result) {
-            Some((clean, _)) => request.answer(clean.get()).await,
-            None => request.answer(&result).await,
-        }
+        let mut result = json!({member: entries});
+        answer::strip(&mut result);
+        request.answer(&result.to_string()).await;
     }
 
     /// Reading or subscribing: what a server lists is graded otherwise than what it makes of a template.

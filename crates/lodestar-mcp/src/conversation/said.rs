@@ -76,7 +76,9 @@ impl Conversation {
     }
 
     async fn pass_on(&self, method: &str, params: Option<&RawValue>) {
-        let clean = params.and_then(|params| answer::stripped(params.get()));
+        let Ok(clean) = params.map_or(Ok(None), |params| answer::stripped(params.get())) else {
+            return;
+        };
         let params = clean.as_ref().map(|(clean, _)| &**clean).or(params);
         if self.tell_listeners(method, params) {
             return;

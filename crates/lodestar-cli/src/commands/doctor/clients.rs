@@ -118,7 +118,7 @@ fn beside(client: &ClientFile, findings: &mut Vec<Finding>) {
                 ),
             )
             .remedy(format!(
-                "take them out of `{}`; `lodestar init --force` wraps them",
+                "take them out of `{}`; add them to `lodestar.toml` as `[[downstream_servers]]`",
                 inert::path(&client.path)
             )),
         );

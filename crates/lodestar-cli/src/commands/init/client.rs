@@ -158,6 +158,29 @@ impl ClientFile {
         })
     }
 
+    /// As [`read`](Self::read), for a file that nobody named: nothing where it is none, or has no servers; an
+    /// error where it cannot be read as what it should be.
+    pub(crate) fn look(path: &Path, home: Option<&Path>) -> Result<Option<Self>, Failure> {
+        if !path.is_file() {
+            return Ok(None);
+        }
+        let read = Self::read(path, home);
+        let is_readable = || {
+            let text = String::from_utf8(files::read(path, MAX_FILE).ok()?).ok()?;
+            match Client::of(path) {
+                Client::Codex => text.parse::<toml_edit::DocumentMut>().ok().map(drop),
+                _ => serde_json::from_str::<Map<String, Value>>(&jsonc::plain(&text))
+                    .ok()
+                    .map(drop),
+            }
+        };
+        match read {
+            Ok(file) => Ok(Some(file)),
+            Err(_) if is_readable().is_some() => Ok(None),
+            Err(problem) => Err(problem),
+        }
+    }
+
     /// Whether a server of the client's is the proxy with this configuration.
     pub(crate) fn starts(entry: &Value, config: &Path) -> bool {
         let args = entry["args"].as_array().into_iter().flatten();

@@ -120,6 +120,7 @@ impl Drafting<'_> {
         for arg in texts(&entry["args"], "args")? {
             args.push(self.settled("args", &arg, draft)?);
         }
+        draft.notes.extend(secret_argument(&args).map(spelled_out));
         let mut env = BTreeMap::new();
         let mut inherit_env = BTreeSet::new();
         for (name, value) in members(&entry["env"], "env")? {
@@ -159,6 +160,7 @@ impl Drafting<'_> {
 
     fn elsewhere(&self, url: &str, entry: &Value, draft: &mut Draft) -> Result<Reached, String> {
         let url = self.settled("url", url, draft)?;
+        draft.notes.extend(secret_in_url(&url).map(spelled_out));
         let mut headers_env = BTreeMap::new();
         let upper = |text: &str| {
             let kept = |c: char| {
@@ -362,6 +364,42 @@ fn free_name(called: &str, drafts: &[Draft]) -> ServerName {
         .expect("INVARIANT: letters, digits and hyphens, and one of many numbers is free")
 }
 
+/// The option that most likely gives a secret: as `--token=…`, or as `--token …`.
+fn secret_argument(args: &[String]) -> Option<&str> {
+    let named =
+        |arg: &String| arg.starts_with('-') && is_secret(arg.split('=').next().unwrap_or(arg));
+    let gives = |(at, arg): &(usize, &String)| {
+        let is_value = |next: &String| !next.starts_with('-');
+        named(arg) && (arg.contains('=') || args.get(at + 1).is_some_and(is_value))
+    };
+    let found = args.iter().enumerate().find(gives);
+    found
+        .map(|(_, arg)| arg.split('=').next().unwrap_or(arg))
+        .or_else(|| args.iter().find_map(|arg| secret_in_url(arg)))
+}
+
+/// What of a URL most likely holds a secret: its user's password, or a parameter.
+fn secret_in_url(url: &str) -> Option<&str> {
+    let (_, rest) = url.split_once("://")?;
+    let authority = rest.split(['/', '?', '#']).next().unwrap_or_default();
+    if authority
+        .rsplit_once('@')
+        .is_some_and(|(user, _)| user.contains(':'))
+    {
+        return Some("password");
+    }
+    let (_, query) = rest.split_once('?')?;
+    let names = query.split('&').filter_map(|pair| pair.split_once('='));
+    let mut names = names.map(|(name, _)| name);
+    names.find(|name| is_secret(name))
+}
+
+fn spelled_out(what: &str) -> String {
+    format!(
+        "`{what}` seems to give it a secret, which now stands in the configuration too: give it to the server in its environment, or keep the configuration to yourself"
+    )
+}
+
 #[cfg(test)]
 mod tests {
     use serde_json::json;
@@ -387,6 +425,27 @@ mod tests {
             panic!("an object")
         };
         drafting.all(&servers)
+    }
+
+    #[test]
+    fn secrets_that_are_spelled_out_are_told() {
+        let args = |words: &[&str]| {
+            words
+                .iter()
+                .map(|word| (*word).to_owned())
+                .collect::<Vec<_>>()
+        };
+        for (words, found) in [
+            (&["--api-key", "abc"][..], Some("--api-key")),
+            (&["-y", "--token=abc"], Some("--token")),
+            (&["--token"], None),
+            (&["--token", "--verbose"], None),
+            (&["postgres://u:pw@db/x"], Some("password")),
+            (&["https://x.example/?apikey=1"], Some("apikey")),
+            (&["https://u@x.example/?page=1", "--root", "."], None),
+        ] {
+            assert_eq!(secret_argument(&args(words)), found, "{words:?}");
+        }
     }
 
     #[test]
