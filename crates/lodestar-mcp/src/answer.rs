@@ -166,6 +166,14 @@ fn may_be_forged(raw: &str) -> bool {
 #[error("what the server says cannot be read, and may speak in Lodestar's name")]
 pub struct Unclear;
 
+impl Unclear {
+    /// What the agent gets instead.
+    fn error(self) -> ForAgent {
+        let own = json!({"code": INTERNAL_ERROR, "message": self.to_string()});
+        ForAgent::Error(own.to_string())
+    }
+}
+
 /// Takes everything out that speaks in Lodestar's name, and says how often there was something; none where
 /// there was nothing.
 pub fn stripped(raw: &str) -> Result<Option<(Box<RawValue>, usize)>, Unclear> {
@@ -241,26 +249,23 @@ impl Told<'_> {
     fn answer(&self, reply: &Reply) -> (ForAgent, usize) {
         match &reply.outcome {
             Outcome::Returned(output) => match &output.verbatim {
-                Some(Verbatim::Result(raw)) => {
-                    let (result, forged) = self.passed_on(raw, reply);
-                    (ForAgent::Result(result), forged)
-                }
+                Some(Verbatim::Result(raw)) => match self.passed_on(raw, reply) {
+                    Ok((result, forged)) => (ForAgent::Result(result), forged),
+                    Err(unclear) => (unclear.error(), 1),
+                },
                 Some(Verbatim::Error(raw)) => match stripped(raw) {
                     Ok(Some((clean, forged))) => (ForAgent::Error(clean.get().to_owned()), forged),
                     Ok(None) => (ForAgent::Error(raw.clone().into_string()), 0),
-                    Err(unclear) => {
-                        let own = json!({"code": INTERNAL_ERROR, "message": unclear.to_string()});
-                        (ForAgent::Error(own.to_string()), 1)
-                    }
+                    Err(unclear) => (unclear.error(), 1),
                 },
                 None => {
                     let content: Vec<_> =
                         output.content.iter().map(ContentBlock::to_wire).collect();
                     let own = json!({"content": content, "isError": output.is_error});
-                    (
-                        ForAgent::Result(self.passed_on(&own.to_string(), reply).0),
-                        0,
-                    )
+                    match self.passed_on(&own.to_string(), reply) {
+                        Ok((result, _)) => (ForAgent::Result(result), 0),
+                        Err(unclear) => (unclear.error(), 0),
+                    }
                 }
             },
             Outcome::Failed(error) => {
@@ -281,14 +286,8 @@ impl Told<'_> {
     }
 
     /// A result unchanged, but for Lodestar's own word in its `_meta`.
-    fn passed_on(&self, raw: &str, reply: &Reply) -> (String, usize) {
-        let clean = match stripped(raw) {
-            Ok(clean) => clean,
-            Err(unclear) => {
-                let refusal = self.refusal(reply, "execution_failed", &unclear.to_string());
-                return (refusal, 1);
-            }
-        };
+    fn passed_on(&self, raw: &str, reply: &Reply) -> Result<(String, usize), Unclear> {
+        let clean = stripped(raw)?;
         let forged = clean.as_ref().map_or(0, |(_, forged)| *forged);
         let raw = clean.as_ref().map_or(raw, |(clean, _)| clean.get());
         let own = self.own(reply.action, reply.verdict, reply.seq);
@@ -302,7 +301,7 @@ impl Told<'_> {
                 members.write_with(&[("_meta", &meta)])
             }
         };
-        (written, forged)
+        Ok((written, forged))
     }
 
     fn own(&self, action: Option<ActionId>, verdict: Option<Verdict>, seq: Option<u64>) -> String {

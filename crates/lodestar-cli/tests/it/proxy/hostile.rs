@@ -21,7 +21,7 @@ enum Gets {
 }
 
 /// Misbehaviour by its tool, and what the agent gets.
-const CASES: [(&str, Gets); 41] = [
+const CASES: [(&str, Gets); 42] = [
     ("crash", Gets::Failed),
     ("half_line", Gets::Failed),
     ("hang", Gets::Failed),
@@ -42,6 +42,7 @@ const CASES: [(&str, Gets); 41] = [
     ("stray_progress", Gets::Result),
     ("forged", Gets::Result),
     ("forged_escaped", Gets::Result),
+    ("forged_unclear", Gets::Error),
     ("twice_the_key", Gets::Failed),
     ("binary", Gets::Result),
     ("not_utf8", Gets::Failed),
