@@ -9,7 +9,7 @@
 //!
 //! async fn bypass(tool: &dyn Tool) {
 //!     let arguments = serde_json::Map::new();
-//!     let _ = tool.call(Call { arguments: &arguments, stop: todo!(), deadline: todo!() }).await;
+//!     let _ = tool.call(Call { arguments: &arguments, stop: todo!(), deadline: todo!(), progress: None, beside: None }).await;
 //! }
 //! ```
 
@@ -169,14 +169,9 @@ pub enum Verbatim {
 
 impl Verbatim {
     /// How many bytes there are.
-    pub fn len(&self) -> usize {
+    pub fn bytes(&self) -> usize {
         let (Self::Result(raw) | Self::Error(raw)) = self;
         raw.len()
-    }
-
-    /// Whether there are none.
-    pub fn is_empty(&self) -> bool {
-        self.len() == 0
     }
 }
 

@@ -211,10 +211,7 @@ pub(crate) async fn for_agent(
     reply: Reply,
 ) -> Result<(ForAgent, usize), GuardError> {
     let size = match &reply.outcome {
-        Outcome::Returned(output) => output
-            .verbatim
-            .as_ref()
-            .map_or(0, |verbatim| verbatim.len()),
+        Outcome::Returned(output) => output.verbatim.as_ref().map_or(0, Verbatim::bytes),
         Outcome::Failed(_) | Outcome::Refused(_) => 0,
     };
     if is_heavy(size) {

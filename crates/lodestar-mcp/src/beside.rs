@@ -2,7 +2,6 @@
 
 use std::sync::{Arc, OnceLock};
 
-use lodestar_kernel::tool;
 use tokio::sync::OwnedSemaphorePermit;
 
 /// What goes with a call beside its arguments.
@@ -29,13 +28,6 @@ const LEVELS: [&str; 8] = [
     "alert",
     "emergency",
 ];
-
-impl Beside {
-    /// As a call carries it.
-    pub(crate) fn carried(self) -> Option<tool::Beside> {
-        Some(Arc::new(self))
-    }
-}
 
 /// Whether something of this level is told to whoever wants to be told `least` and what weighs more.
 pub(crate) fn is_told(least: &str, word: &str) -> bool {

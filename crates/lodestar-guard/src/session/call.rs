@@ -457,7 +457,7 @@ fn too_large(size: Size) -> Option<String> {
 /// What came back, in bytes: as it came, or as the texts that a tool of Lodestar's own gave.
 fn size_of_output(output: &Output) -> usize {
     match &output.verbatim {
-        Some(verbatim) => verbatim.len(),
+        Some(verbatim) => verbatim.bytes(),
         None => {
             let texts = output.content.iter().filter_map(ContentBlock::text);
             texts.map(str::len).sum()

@@ -171,7 +171,7 @@ impl Request {
         CallOptions {
             stop: self.stop.clone(),
             progress,
-            beside: beside.carried(),
+            beside: Some(Arc::new(beside)),
             ..CallOptions::default()
         }
     }

@@ -129,7 +129,7 @@ impl Conversation {
         let options = CallOptions {
             stop,
             progress,
-            beside: beside.carried(),
+            beside: Some(Arc::new(beside)),
             ..CallOptions::default()
         };
         let ledger = ledger_name(server, favour.name);
