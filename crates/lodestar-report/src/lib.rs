@@ -1,0 +1,2 @@
+//! Projections of a log: what a session comes to, for people and for other systems.
+#![deny(missing_docs)]
