@@ -5,16 +5,18 @@ mod belief;
 mod completions;
 mod confirm;
 mod demo;
-mod demo_proxy;
 mod demo_server;
 mod doctor;
 mod guard;
 mod halt;
+mod harness;
 mod import;
 mod init;
 mod log;
 mod man;
 mod policy;
+mod probe_proxy;
+mod probe_server;
 mod reflect;
 mod replay;
 mod store;
@@ -36,9 +38,12 @@ pub(crate) enum Command {
     /// Serve one of the demonstration's MCP servers
     #[command(hide = true)]
     DemoServer(demo_server::DemoServerArgs),
-    /// Serve the demonstration's scratch project with a defence taken out
+    /// Serve a scratch project with a defence taken out
     #[command(hide = true)]
-    DemoProxy(demo_proxy::DemoProxyArgs),
+    ProbeProxy(probe_proxy::ProbeProxyArgs),
+    /// Serve a scripted MCP server
+    #[command(hide = true)]
+    ProbeServer(probe_server::ProbeServerArgs),
     /// Write a first configuration out of a client's, and the way into the client
     Init(init::InitArgs),
     /// See what is enforced here, and what is not
@@ -67,6 +72,10 @@ pub(crate) enum Command {
     Approve(approve::ApproveArgs),
     /// Say as an operator, before it is asked for, that one act is wanted, or not
     Confirm(confirm::ConfirmArgs),
+    /// Run the executable threat model: probes, each with a contrast run
+    Harness(harness::HarnessArgs),
+    /// Run one probe, and say what it shows
+    Probe(harness::ProbeArgs),
     /// Print a completion script for a shell
     Completions(completions::CompletionsArgs),
     /// Write the man pages into a directory
@@ -77,7 +86,8 @@ pub(crate) fn run(command: Command, app: &mut App) -> Result<Exit, Failure> {
     match command {
         Command::Demo(args) => demo::run(&args, app),
         Command::DemoServer(args) => demo_server::run(args),
-        Command::DemoProxy(args) => demo_proxy::run(&args),
+        Command::ProbeProxy(args) => probe_proxy::run(&args),
+        Command::ProbeServer(args) => probe_server::run(&args),
         Command::Init(args) => init::run(&args, app),
         Command::Doctor(args) => doctor::run(&args, app),
         Command::Guard(args) => guard::run(&args, app),
@@ -92,6 +102,8 @@ pub(crate) fn run(command: Command, app: &mut App) -> Result<Exit, Failure> {
         Command::Store(args) => store::run(&args, app),
         Command::Approve(args) => approve::run(&args, app),
         Command::Confirm(args) => confirm::run(&args, app),
+        Command::Harness(args) => harness::run(&args, app),
+        Command::Probe(args) => harness::probe(&args, app),
         Command::Completions(args) => completions::run(&args, app),
         Command::Man(args) => man::run(&args, app),
     }

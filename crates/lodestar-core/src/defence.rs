@@ -9,17 +9,137 @@ words! {
     /// Something that stands between what was read and what is done.
     #[derive(PartialOrd, Ord)]
     pub enum Defence: "defence" {
+        // --- What is read, and what is believed ---
+
         /// What a result says is kept apart from that it was returned.
         ContentSplit = "content-split",
+        /// What was read or inferred weighs nothing for a claim.
+        IndirectWeighsNothing = "indirect-weighs-nothing",
+        /// What was read weighs nothing against what was observed directly.
+        NoVetoByReading = "no-veto-by-reading",
+        /// Evidence of one origin counts once.
+        IndependentOrigins = "independent-origins",
+        /// What is derived is no better than the weakest of its sources.
+        Lineage = "lineage",
+        /// A newer direct observation takes the place of an older one.
+        Supersession = "supersession",
+        /// What is not supported is not handed out normally.
+        GatedStartsRestricted = "gated-starts-restricted",
+        /// An axis moves as the table permits, by whom it permits.
+        TransitionTable = "transition-table",
+        /// A context hands out what is supported and nothing else.
+        ContextTruth = "context-truth",
+        /// A context hands out nothing that is suspicious or worse.
+        ContextSecurity = "context-security",
+        /// A context hands out nothing above its ceiling.
+        ContextSensitivity = "context-sensitivity",
+        /// What speaks against a belief is told apart from what is believed.
+        ContradictionChannel = "contradiction-channel",
+        /// Memories of other systems come in as something that was read.
+        ImportsAreReadings = "imports-are-readings",
+        /// A decision that rested on what is contradicted now is flagged.
+        ReflectionFlags = "reflection-flags",
+        /// A row of the store counts if the installation signed it.
+        RowSignatures = "row-signatures",
+
+        // --- What may run ---
+
         /// The policy is asked, and its answer counts.
         Gate = "gate",
         /// L4 waits for a human and L5 does not run, whatever the policy says.
         LadderFloor = "ladder-floor",
-        /// An approval counts if the approver's key signed it.
-        ApprovalSignatures = "approval-signatures",
+        /// What no policy speaks of does not run.
+        DefaultDeny = "default-deny",
+        /// A tool that nobody graded waits for a human.
+        UngradedIsHeld = "ungraded-is-held",
+        /// A policy loads if a pinned key signed it.
+        PolicySignature = "policy-signature",
+        /// A grade is never laxer than the tool's own minimum.
+        ContractFloor = "contract-floor",
+        /// What is held runs when enough people agreed, and not before.
+        HoldsWait = "holds-wait",
+        /// The world is measured again before anything runs.
+        Revalidation = "revalidation",
+        /// What is held is bound to the state of repository and files.
+        DefaultPreconditions = "default-preconditions",
         /// No tool reaches Lodestar's own files.
         SelfProtection = "self-protection",
+        /// Nothing that an arbiter says makes a verdict milder.
+        ArbitersOnlyTighten = "arbiters-only-tighten",
+        /// Sentinels look at a proposal before the gate answers.
+        Sentinels = "sentinels",
+        /// A flagged class of beliefs tightens what rests on it.
+        CalibrationFlags = "calibration-flags",
+        /// A policy that breaks tightens the answer.
+        EvaluationErrors = "evaluation-errors",
+        /// What was parsed and hashed is what runs.
+        ParsedOnce = "parsed-once",
+
+        // --- People's word ---
+
+        /// An approval counts if the approver's key signed it.
+        ApprovalSignatures = "approval-signatures",
+        /// An approval counts for the act, card, session and policy that it names.
+        ApprovalBinding = "approval-binding",
+        /// An approval counts from when it was issued until it expires.
+        ApprovalTimes = "approval-times",
+        /// An approval is spent by the act that it opened.
+        ApprovalOnce = "approval-once",
+        /// What nobody answers in time does not run.
+        ApprovalTimeout = "approval-timeout",
+        /// A quorum is of different people.
+        DistinctApprovers = "distinct-approvers",
+        /// Roles come from the operator's registry.
+        RegisteredRoles = "registered-roles",
+        /// A confirmation is a signed statement, never text.
+        ConfirmationEvidence = "confirmation-evidence",
+        /// A confirmation is spent once, in a ledger that outlives the process.
+        ConfirmationOnce = "confirmation-once",
+        /// A confirmation matches in every field, or not at all.
+        ConfirmationFields = "confirmation-fields",
+        /// A confirmation counts within its time.
+        ConfirmationTimes = "confirmation-times",
+        /// In report-only mode a confirmation grants nothing.
+        ConfirmationReportOnly = "confirmation-report-only",
+
+        // --- Between an agent and its servers ---
+
+        /// A refusal is an ordinary result that says why.
+        RefusalsAreResults = "refusals-are-results",
+        /// No server speaks in Lodestar's name.
+        MetaStripped = "meta-stripped",
+        /// A tool is the one that was seen first, or it does not run.
+        DefinitionPins = "definition-pins",
+        /// Resources and prompts go through the gate as tools do.
+        OtherMethodsGated = "other-methods-gated",
+        /// What others wrote is shown with its tricks made visible.
+        InertRendering = "inert-rendering",
+        /// A server that misbehaves holds up no other.
+        ServersApart = "servers-apart",
+        /// What nobody saw the end of is not run again.
+        UnknownStaysUnknown = "unknown-stays-unknown",
+        /// A value is trusted if it was given or measured, and not otherwise.
+        PositiveTrust = "positive-trust",
+
+        // --- The record ---
+
         /// A log is taken for what it is only if chain, signatures and ledger agree.
         LogVerification = "log-verification",
+        /// An event commits to its payload and to the event before it.
+        HashChain = "hash-chain",
+        /// A signed checkpoint says how much there was.
+        Checkpoints = "checkpoints",
+        /// The ledger knows every session.
+        LedgerRecords = "ledger-records",
+        /// A session has one writer.
+        WriterLock = "writer-lock",
+        /// A torn line is set aside, and the log goes on.
+        TornTailRecovery = "torn-tail-recovery",
+        /// A tombstone needs an operator's signed word.
+        RedactionStatement = "redaction-statement",
+        /// Every verdict is derived again and compared.
+        ReplayDerivation = "replay-derivation",
+        /// A report says what the verified log says.
+        ReportFromLog = "report-from-log",
     }
 }

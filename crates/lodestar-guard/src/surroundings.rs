@@ -27,7 +27,7 @@ impl Default for SystemSurroundings {
 
 impl SystemSurroundings {
     /// A name that no other session has: the moment, and chance.
-    pub(crate) fn new_session(&mut self, prefix: &str) -> SessionId {
+    pub fn new_session(&mut self, prefix: &str) -> SessionId {
         let seconds = self.now().unix_seconds();
         let chance = self.random();
         let tail: String = chance[..6]

@@ -200,21 +200,21 @@ fn no_ordinary_way_takes_a_defence_out() {
         run.err
     );
     // Not in a project that has a log, nor in one of another name.
-    let refused = "defences are taken out in a scratch project that `lodestar demo` makes";
-    let args = ["demo-proxy", "--config", config, "--without", "gate"];
+    let refused = "defences are taken out in scratch projects that `lodestar demo`";
+    let args = ["probe-proxy", "--config", config, "--without", "gate"];
     let run = world.run(&args).expect(2);
     assert!(run.err.contains(refused), "{}", run.err);
     let text = fs::read_to_string(config).expect("readable");
     let other = text.replace("project_id = \"demo\"", "project_id = \"earnest\"");
     let other = world.write("other/lodestar.toml", &other);
     let other = other.to_str().expect("UTF-8");
-    let args = ["demo-proxy", "--config", other, "--without", "gate"];
+    let args = ["probe-proxy", "--config", other, "--without", "gate"];
     let run = world.run(&args).expect(2);
     assert!(run.err.contains(refused), "{}", run.err);
     let run = world.run(&["demo", "--without", "hope"]).expect(2);
     assert!(run.err.contains("`hope`"), "{}", run.err);
     let help = world.run(&["--help"]).expect(0).out + &world.run(&["demo", "--help"]).expect(0).out;
-    for hidden in ["demo-server", "demo-proxy", "--without"] {
+    for hidden in ["demo-server", "probe-proxy", "probe-server", "--without"] {
         assert!(!help.contains(hidden), "{hidden}");
     }
 }

@@ -46,7 +46,7 @@ impl Client {
         let mut command = Command::new(&program);
         match without.is_empty() {
             true => command.args(["guard", "mcp-proxy"]),
-            false => command.arg("demo-proxy"),
+            false => command.arg("probe-proxy"),
         };
         for defence in without {
             command.args(["--without", defence.as_str()]);

@@ -1,0 +1,378 @@
+//! An MCP server that does as it is scripted: data, not code. It knows nothing of Lodestar.
+//!
+//! Every call that reaches it leaves a line in its marks, so that a scenario can count what really ran
+//! without asking the log.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::io::{self, BufRead as _, Read as _, Write as _};
+use std::path::{Component, Path, PathBuf};
+use std::time::Duration;
+
+use lodestar_mcp::wire::{self, Message};
+use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value, json};
+use thiserror::Error;
+
+/// Longest message that is read.
+const LONGEST: u64 = 16 << 20;
+const METHOD_NOT_FOUND: i64 = -32601;
+
+/// What a server is, and what it answers.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct ServerScript {
+    /// Its name, also in the configuration.
+    pub name: String,
+    /// What it tells agents of itself.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub instructions: Option<String>,
+    /// Its tools.
+    #[serde(default)]
+    pub tools: Vec<ToolScript>,
+    /// Its tools from the second time on that somebody starts it or asks for the list.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub tools_later: Vec<ToolScript>,
+    /// Resources, by URI: their text.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub resources: BTreeMap<String, String>,
+    /// Prompts, by name: their text.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub prompts: BTreeMap<String, String>,
+}
+
+/// One tool.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct ToolScript {
+    /// Its name.
+    pub name: String,
+    /// What it says of itself.
+    #[serde(default)]
+    pub description: String,
+    /// Its arguments: name and JSON type. All are needed.
+    #[serde(default)]
+    pub input: BTreeMap<String, String>,
+    /// What it does; the first whose condition fits.
+    #[serde(default)]
+    pub answers: Vec<Answer>,
+}
+
+/// What a tool does for some calls.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Answer {
+    /// The arguments for which it does so; all where nothing is said.
+    #[serde(default, skip_serializing_if = "Map::is_empty")]
+    pub when: Map<String, Value>,
+    /// What it does.
+    #[serde(default)]
+    pub act: Act,
+    /// What it says. `{name}` stands for an argument, `{found}` for what the act found.
+    #[serde(default)]
+    pub text: String,
+    /// What its result says beside the text, member by member.
+    #[serde(default, skip_serializing_if = "Map::is_empty")]
+    pub beside: Map<String, Value>,
+    /// Whether it calls that an error.
+    #[serde(default)]
+    pub is_error: bool,
+}
+
+/// What a scripted tool does beside speaking.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case", deny_unknown_fields)]
+pub enum Act {
+    /// Nothing.
+    #[default]
+    Nothing,
+    /// Reads the file that the argument `path` names, below the project's folder.
+    ReadFile,
+    /// Writes the argument `content` there.
+    WriteFile,
+    /// Keeps the argument `text` under the argument `key`, also for later processes.
+    Remember,
+    /// Finds what is kept under the argument `key`.
+    Recall,
+    /// Waits so many milliseconds.
+    Wait(u64),
+    /// Ends the process without an answer.
+    Crash,
+    /// Never answers.
+    Hang,
+}
+
+/// Why a script cannot be served.
+#[derive(Debug, Error)]
+pub enum ScriptError {
+    /// A file cannot be read or written.
+    #[error("`{}`: {problem}", .path.display())]
+    Io {
+        /// The file.
+        path: PathBuf,
+        /// Why.
+        problem: io::Error,
+    },
+    /// It is no script.
+    #[error("`{}` is no script of a server: {problem}", .path.display())]
+    Script {
+        /// The file.
+        path: PathBuf,
+        /// Why.
+        problem: serde_json::Error,
+    },
+    /// The streams broke.
+    #[error("the standard streams cannot be used: {0}")]
+    Streams(#[from] io::Error),
+}
+
+/// Serves a script over this process's standard streams until nobody asks any more.
+pub fn serve(script: &Path, root: &Path, marks: &Path) -> Result<(), ScriptError> {
+    let io = |path: &Path| {
+        let path = path.to_owned();
+        |problem| ScriptError::Io { path, problem }
+    };
+    let bytes = fs::read(script).map_err(io(script))?;
+    let parsed = serde_json::from_slice(&bytes).map_err(|problem| ScriptError::Script {
+        path: script.to_owned(),
+        problem,
+    });
+    let script: ServerScript = parsed?;
+    fs::create_dir_all(marks).map_err(io(marks))?;
+    let started = marks.join(format!("{}.started", script.name));
+    let was_started = started.exists();
+    fs::write(&started, b"").map_err(io(&started))?;
+    let server = Server {
+        is_later: was_started,
+        root: root.to_owned(),
+        marks: marks.to_owned(),
+        script,
+    };
+    Ok(server.run()?)
+}
+
+struct Server {
+    script: ServerScript,
+    root: PathBuf,
+    marks: PathBuf,
+    is_later: bool,
+}
+
+impl Server {
+    fn run(mut self) -> io::Result<()> {
+        let (mut input, mut output) = (io::stdin().lock(), io::stdout().lock());
+        let mut line = Vec::new();
+        loop {
+            line.clear();
+            if (&mut input).take(LONGEST).read_until(b'\n', &mut line)? == 0 {
+                return Ok(());
+            }
+            let Ok(Message::Request { id, method, params }) = Message::read(&line) else {
+                continue;
+            };
+            let params: Value = params.map_or(Value::Null, |params| {
+                serde_json::from_str(params.get()).unwrap_or_default()
+            });
+            let mut message = Vec::new();
+            match self.answer(&method, &params) {
+                Ok(result) => wire::answer(&mut message, id.text(), &result.to_string()),
+                Err(why) => wire::failure(&mut message, Some(id.text()), METHOD_NOT_FOUND, &why),
+            }
+            message.push(b'\n');
+            output.write_all(&message)?;
+            output.flush()?;
+        }
+    }
+
+    fn answer(&mut self, method: &str, params: &Value) -> Result<Value, String> {
+        match method {
+            "initialize" => {
+                let mut capabilities = json!({"tools": {}});
+                if !self.script.resources.is_empty() {
+                    capabilities["resources"] = json!({});
+                }
+                if !self.script.prompts.is_empty() {
+                    capabilities["prompts"] = json!({});
+                }
+                let mut hello = json!({
+                    "protocolVersion": params["protocolVersion"],
+                    "capabilities": capabilities,
+                    "serverInfo": {"name": self.script.name, "version": "1"},
+                });
+                if let Some(instructions) = &self.script.instructions {
+                    hello["instructions"] = json!(instructions);
+                }
+                Ok(hello)
+            }
+            "ping" => Ok(json!({})),
+            "tools/list" => {
+                let tools: Vec<Value> = self.tools().iter().map(ToolScript::listed).collect();
+                Ok(json!({"tools": tools}))
+            }
+            "tools/call" => {
+                let name = params["name"].as_str().unwrap_or_default();
+                self.call(name, &params["arguments"])
+            }
+            "resources/list" => {
+                let uris = self.script.resources.keys();
+                let listed = uris.map(|uri| json!({"uri": uri, "name": uri}));
+                Ok(json!({"resources": listed.collect::<Vec<_>>()}))
+            }
+            "resources/read" => {
+                let uri = params["uri"].as_str().unwrap_or_default();
+                let text = self
+                    .script
+                    .resources
+                    .get(uri)
+                    .ok_or("there is no such resource")?;
+                Ok(json!({"contents": [{"uri": uri, "mimeType": "text/plain", "text": text}]}))
+            }
+            "prompts/list" => {
+                let names = self.script.prompts.keys().map(|name| json!({"name": name}));
+                Ok(json!({"prompts": names.collect::<Vec<_>>()}))
+            }
+            "prompts/get" => {
+                let name = params["name"].as_str().unwrap_or_default();
+                let text = self
+                    .script
+                    .prompts
+                    .get(name)
+                    .ok_or("there is no such prompt")?;
+                let content = json!({"type": "text", "text": text});
+                Ok(json!({"messages": [{"role": "user", "content": content}]}))
+            }
+            other => Err(format!("`{other}` is not offered here")),
+        }
+    }
+
+    fn tools(&self) -> &[ToolScript] {
+        match self.is_later && !self.script.tools_later.is_empty() {
+            true => &self.script.tools_later,
+            false => &self.script.tools,
+        }
+    }
+
+    fn call(&mut self, name: &str, arguments: &Value) -> Result<Value, String> {
+        let tool = self.tools().iter().find(|tool| tool.name == name);
+        let tool = tool.ok_or_else(|| format!("there is no tool `{name}`"))?;
+        self.mark(name, arguments)
+            .map_err(|problem| problem.to_string())?;
+        let fits = |answer: &&Answer| {
+            let mut wanted = answer.when.iter();
+            wanted.all(|(name, value)| arguments.get(name) == Some(value))
+        };
+        let Some(answer) = tool.answers.iter().find(fits) else {
+            return Ok(result("done", false));
+        };
+        match self.perform(&answer.act, arguments) {
+            Ok(found) => {
+                let mut made = result(&filled(&answer.text, arguments, &found), answer.is_error);
+                if let Value::Object(members) = &mut made {
+                    members.extend(answer.beside.clone());
+                }
+                Ok(made)
+            }
+            Err(problem) => Ok(result(&problem, true)),
+        }
+    }
+
+    /// What the act found.
+    fn perform(&self, act: &Act, arguments: &Value) -> Result<String, String> {
+        let named = |name: &str| {
+            let text = arguments[name].as_str();
+            text.ok_or_else(|| format!("`{name}` is missing or no text"))
+        };
+        let said = |problem: io::Error| problem.to_string();
+        match act {
+            Act::Nothing => Ok(String::new()),
+            Act::ReadFile => fs::read_to_string(self.file(named("path")?)?).map_err(said),
+            Act::WriteFile => {
+                let file = self.file(named("path")?)?;
+                if let Some(folder) = file.parent() {
+                    fs::create_dir_all(folder).map_err(said)?;
+                }
+                fs::write(file, named("content")?).map_err(said)?;
+                Ok(String::new())
+            }
+            Act::Remember => {
+                let mut kept = self.kept();
+                kept.insert(named("key")?.to_owned(), named("text")?.to_owned());
+                let text = serde_json::to_string(&kept).map_err(|problem| problem.to_string())?;
+                fs::write(self.memory(), text).map_err(said)?;
+                Ok(String::new())
+            }
+            Act::Recall => {
+                let found = self.kept().remove(named("key")?);
+                found.ok_or_else(|| "nothing is kept under that key".to_owned())
+            }
+            Act::Wait(ms) => {
+                std::thread::sleep(Duration::from_millis(*ms));
+                Ok(String::new())
+            }
+            Act::Crash => std::process::exit(1),
+            Act::Hang => loop {
+                std::thread::sleep(Duration::from_secs(3600));
+            },
+        }
+    }
+
+    fn memory(&self) -> PathBuf {
+        self.marks.join(format!("{}.memory.json", self.script.name))
+    }
+
+    fn kept(&self) -> BTreeMap<String, String> {
+        let text = fs::read_to_string(self.memory()).unwrap_or_default();
+        serde_json::from_str(&text).unwrap_or_default()
+    }
+
+    /// The file of this name, which stays below the root.
+    fn file(&self, name: &str) -> Result<PathBuf, String> {
+        let inside = |part: Component<'_>| matches!(part, Component::Normal(_) | Component::CurDir);
+        match Path::new(name).components().all(inside) {
+            true => Ok(self.root.join(name)),
+            false => Err(format!("`{name}` leads out of the folder that is served")),
+        }
+    }
+
+    fn mark(&self, tool: &str, arguments: &Value) -> io::Result<()> {
+        let file = self.marks.join(format!("{}.ndjson", self.script.name));
+        let mut file = fs::OpenOptions::new()
+            .create(true)
+            .append(true)
+            .open(file)?;
+        writeln!(file, "{}", json!({"tool": tool, "arguments": arguments}))
+    }
+}
+
+impl ToolScript {
+    fn listed(&self) -> Value {
+        let properties: Map<String, Value> = self
+            .input
+            .iter()
+            .map(|(name, kind)| (name.clone(), json!({"type": kind})))
+            .collect();
+        let required: Vec<&String> = self.input.keys().collect();
+        json!({
+            "name": self.name,
+            "description": self.description,
+            "inputSchema": {"type": "object", "properties": properties, "required": required},
+        })
+    }
+}
+
+fn result(text: &str, is_error: bool) -> Value {
+    json!({"content": [{"type": "text", "text": text}], "isError": is_error})
+}
+
+fn filled(text: &str, arguments: &Value, found: &str) -> String {
+    let mut text = text.to_owned();
+    if let Value::Object(arguments) = arguments {
+        for (name, value) in arguments {
+            let value = value
+                .as_str()
+                .map_or_else(|| value.to_string(), str::to_owned);
+            text = text.replace(&format!("{{{name}}}"), &value);
+        }
+    }
+    text.replace("{found}", found)
+}
