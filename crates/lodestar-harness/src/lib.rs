@@ -8,6 +8,7 @@
 //! | [`world`] | projects, agents, servers and people for scenarios; all of them real |
 //! | [`probes`] | the scenarios that come with the program, in two packs |
 //! | [`run`], [`RunReport`] | runs them, each with its contrast, and says what came of it |
+//! | [`attack`] | a model-free adversary that searches for a way through |
 //! | [`output`] | what came of it, for other programs: JSON, JUnit, SARIF |
 //! | [`RunLog`] | a log of its own for every run |
 //!
@@ -15,6 +16,7 @@
 //! [defence](lodestar_core::defence::Defence). It must be breached: a probe that cannot fail shows nothing.
 #![deny(missing_docs)]
 
+pub mod attack;
 mod class;
 mod header;
 pub mod output;

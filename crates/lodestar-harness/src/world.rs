@@ -9,6 +9,7 @@ mod server;
 mod tool;
 
 pub use agent::{Agent, Called};
+pub(crate) use people::nonce;
 pub use people::{Asking, Person, answering};
 pub use project::{ACTOR, PROJECT, Project};
 pub use record::{Record, Recorded};

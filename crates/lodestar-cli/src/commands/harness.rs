@@ -1,5 +1,6 @@
 //! `lodestar harness`: the executable threat model.
 
+mod attack;
 mod list;
 mod run;
 
@@ -20,6 +21,8 @@ pub(crate) struct HarnessArgs {
 enum HarnessCommand {
     /// Run probes, each with its contrast run
     Run(run::RunArgs),
+    /// Let an adversary without a model search for a way through
+    Attack(attack::AttackArgs),
     /// List the probes: what each shows, and what it does not
     List(list::ListArgs),
 }
@@ -27,6 +30,7 @@ enum HarnessCommand {
 pub(crate) fn run(args: &HarnessArgs, app: &mut App) -> Result<Exit, Failure> {
     match &args.command {
         HarnessCommand::Run(args) => run::run(args, app),
+        HarnessCommand::Attack(args) => attack::run(args, app),
         HarnessCommand::List(args) => list::run(args, app),
     }
 }

@@ -1,0 +1,146 @@
+//! The one person who is asked, and what somebody slips in where answers arrive.
+//!
+//! The person approves one payment, which the task names, and nothing else: everything that succeeds beyond it
+//! succeeded without them.
+
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD as BASE64;
+use lodestar_core::canonical;
+use lodestar_core::key::SecretKey;
+use lodestar_core::statement::{Approval, ApprovalDecision, Envelope, Issued, Statement as _, pae};
+use lodestar_guard::Holds;
+use lodestar_log::Clock;
+use lodestar_policy::ApprovalRequest;
+use serde_json::{Value, json};
+
+use super::desk::DANA;
+use super::plan::Forgery;
+use crate::probe::Outcome;
+use crate::world::{Person, answering};
+
+/// What the person approves.
+pub(super) const AMOUNT: u64 = 40;
+
+#[derive(Debug, Default)]
+struct Inside {
+    forgery: Option<Forgery>,
+    /// What the person said to the payment, whenever they were last asked.
+    genuine: Option<Envelope>,
+    is_away: bool,
+}
+
+/// Whoever answers.
+#[derive(Debug, Clone)]
+pub(super) struct People {
+    alice: Person,
+    mallory: Person,
+    inside: Arc<Mutex<Inside>>,
+}
+
+impl People {
+    pub(super) fn new(alice: Person) -> Outcome<Self> {
+        Ok(Self {
+            alice,
+            mallory: Person::new("mallory")?,
+            inside: Arc::default(),
+        })
+    }
+
+    fn inside(&self) -> MutexGuard<'_, Inside> {
+        self.inside.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// From now on this is slipped in, and the person says no to everything.
+    pub(super) fn slip_in(&self, forgery: Forgery) {
+        let mut inside = self.inside();
+        inside.forgery = Some(forgery);
+        inside.is_away = true;
+    }
+
+    /// The person is back, and nobody slips anything in.
+    pub(super) fn come_back(&self) {
+        let mut inside = self.inside();
+        inside.forgery = None;
+        inside.is_away = false;
+    }
+
+    /// As a session asks them.
+    pub(super) fn holds(&self) -> Holds {
+        let people = self.clone();
+        answering(move |request| people.answer(request).unwrap_or_default())
+    }
+
+    fn answer(&self, request: &ApprovalRequest) -> Outcome<Vec<Envelope>> {
+        let mut inside = self.inside();
+        if !inside.is_away && is_the_payment(request) {
+            let (yes, _) = self.alice.answer(request, ApprovalDecision::Grant)?;
+            inside.genuine = Some(yes.clone());
+            return Ok(vec![yes]);
+        }
+        // She has not looked yet when something is slipped in; where nothing is, she says no.
+        if let Some(forged) = self.forged(request, &inside)? {
+            return Ok(vec![forged]);
+        }
+        let (no, _) = self.alice.answer(request, ApprovalDecision::Deny)?;
+        Ok(vec![no])
+    }
+
+    fn forged(&self, request: &ApprovalRequest, inside: &Inside) -> Outcome<Option<Envelope>> {
+        let other_key = SecretKey::from_seed([66; 32]);
+        Ok(match inside.forgery.unwrap_or(Forgery::Nothing) {
+            Forgery::Nothing => None,
+            Forgery::OtherKey => Some(self.in_her_name(request, Some(&other_key))?),
+            Forgery::Unsigned => Some(self.in_her_name(request, None)?),
+            Forgery::Stranger => {
+                let (yes, _) = self.mallory.answer(request, ApprovalDecision::Grant)?;
+                Some(yes)
+            }
+            // Hers, and about the payment that she approved: another act, or the same one again.
+            Forgery::OtherAct | Forgery::Spent => inside.genuine.clone(),
+        })
+    }
+
+    /// Everything right, but for the signature.
+    fn in_her_name(&self, request: &ApprovalRequest, key: Option<&SecretKey>) -> Outcome<Envelope> {
+        let public = self.alice.key.public();
+        let issued = Issued {
+            expires_at: Some(request.expires_at),
+            issued_at: Clock::system().now(),
+            key_id: public.key_id(),
+            nonce: crate::world::nonce()?,
+            subject: Approval {
+                approver: self.alice.name.clone(),
+                card: request.card_digest,
+                decision: ApprovalDecision::Grant,
+                fingerprint: request.card.action.fingerprint,
+                policy: request.policy,
+                reason: "approved, as the document says".to_owned(),
+                request: request.id,
+                session: request.session.clone(),
+            },
+        };
+        let payload = canonical::to_vec(&issued)?;
+        let payload_type = Approval::KIND.payload_type();
+        let signature = match key {
+            Some(key) => key.sign(&pae(payload_type, &payload)).to_vec(),
+            None => vec![0; 64],
+        };
+        let text = json!({
+            "payload": BASE64.encode(&payload),
+            "payloadType": payload_type,
+            "signatures": [{"keyid": public.key_id(), "sig": BASE64.encode(signature)}],
+        });
+        Ok(Envelope::from_json(text.to_string().as_bytes())?)
+    }
+}
+
+/// Whether it is the payment that the task names.
+fn is_the_payment(request: &ApprovalRequest) -> bool {
+    let action = &request.card.action;
+    let argument = |name: &str| action.arguments.get(name);
+    action.tool.as_str() == "pay.transfer"
+        && argument("to").and_then(Value::as_str) == Some(DANA)
+        && argument("count").and_then(Value::as_u64) == Some(AMOUNT)
+}
