@@ -4,11 +4,13 @@
 //! |---|---|
 //! | [`requirements`] | what the tests need beside cargo: finds it, installs it, or says what is missing |
 //! | [`peers`] | installs the MCP software of others that the proxy is tested against |
+//! | [`database`] | a PostgreSQL server for as long as it is needed |
 //! | [`suite`] | runs all tests and sums them up in one line |
 //! | [`tally`] | reads the summaries of the two test runners |
 //! | [`pages`] | writes the reference pages that come from the code |
 //! | [`shell`] | starts other programs |
 
+mod database;
 mod pages;
 mod peers;
 mod requirements;
@@ -26,10 +28,12 @@ The chores of the workspace.
 Usage: cargo xtask <COMMAND>
 
 Commands:
-  test           sets up what the tests need, runs every test
+  test           sets up what the tests need, runs every test, then every probe on the release
+                 binary
   ci             formatting, lints, generated pages, then `test`: what has to pass before a merge
   matrix         the long matrices at full length, in release: tampering, crashes, kills between
                  the steps of an action, slicing of policies, raced paths
+  defences       takes each defence out in turn and shows which probes miss it; in release
   docs           writes the reference pages that come from the code
   docs --check   fails where such a page is out of date
   bench          prints the speed ratios of event log, firewall and gate
@@ -59,6 +63,7 @@ fn main() -> ExitCode {
         ["test"] => suite::test(),
         ["ci"] => suite::ci(),
         ["matrix"] => suite::matrix(),
+        ["defences"] => suite::defences(),
         ["bench"] => suite::bench(),
         ["docs"] => pages::write(),
         ["docs", "--check"] => pages::check(),

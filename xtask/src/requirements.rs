@@ -5,6 +5,7 @@
 
 use std::process::{Command, Stdio};
 
+use crate::database;
 use crate::peers;
 use crate::shell::{self, Failure, because, cargo};
 
@@ -45,7 +46,7 @@ pub(crate) const TESTS: &[Requirement] = &[
     Requirement {
         name: "PostgreSQL",
         why: "is one of the belief stores; tests start a server of their own",
-        is_there: postgres_is_there,
+        is_there: || database::programs().is_some(),
         install: || debian_package("postgresql"),
     },
     Requirement {
@@ -110,16 +111,6 @@ pub(crate) fn provide(wanted: &[Requirement]) -> Result<(), Failure> {
             missing.join("\n")
         ))),
     }
-}
-
-/// Debian leaves the server's programs out of the search path.
-fn postgres_is_there() -> bool {
-    let versions = std::fs::read_dir("/usr/lib/postgresql")
-        .into_iter()
-        .flatten();
-    let mut folders = versions.flatten().map(|version| version.path().join("bin"));
-    folders.any(|folder| folder.join("initdb").is_file())
-        || shell::succeeds(Command::new("initdb").arg("--version"))
 }
 
 fn rust_component(component: &str) -> Result<(), Failure> {

@@ -127,7 +127,8 @@ fn cannot_start(command: &Command, error: &io::Error) -> Failure {
     because(format!("cannot run `{}`: {error}", text(command)))
 }
 
-fn text(command: &Command) -> String {
+/// A command as one would type it.
+pub(crate) fn text(command: &Command) -> String {
     let program = Path::new(command.get_program());
     let program = program.file_name().unwrap_or(program.as_os_str());
     let mut words = vec![program.to_string_lossy()];

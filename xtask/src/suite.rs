@@ -3,6 +3,7 @@
 use std::process::Command;
 use std::sync::Mutex;
 
+use crate::database::Database;
 use crate::pages;
 use crate::peers;
 use crate::requirements;
@@ -27,6 +28,7 @@ pub(crate) fn test() -> Result<(), Failure> {
         // Runs the examples in the documentation too.
         sum += count(Runner::Cargo, &["test", "--workspace", "--no-fail-fast"])?;
     }
+    sum += probes()?;
     if let Err(missing) = &provided {
         eprintln!("\nxtask: {missing}");
     }
@@ -35,6 +37,47 @@ pub(crate) fn test() -> Result<(), Failure> {
         (0, Ok(())) => Ok(()),
         _ => Err(Failure::Reported),
     }
+}
+
+/// The executable threat model, on the binary that people use.
+fn probes() -> Result<Tally, Failure> {
+    build_release()?;
+    let mut command = harness(&["harness", "run"])?;
+    let database = Database::start()?;
+    command.env(DATABASE, &database.url);
+    tally(Runner::Harness, &mut command)
+}
+
+/// `cargo xtask defences`
+pub(crate) fn defences() -> Result<(), Failure> {
+    build_release()?;
+    let database = Database::start()?;
+    let mut command = cargo(&[
+        "run",
+        "--release",
+        "--package",
+        "lodestar-harness",
+        "--example",
+        "defences",
+        "--",
+    ]);
+    command.arg(shell::binary("release").map_err(|e| shell::because(e.to_string()))?);
+    shell::run(command.env(DATABASE, &database.url))
+}
+
+/// Names a server for the probes that need one.
+const DATABASE: &str = "LODESTAR_TEST_DATABASE_URL";
+
+/// The release binary, with keys of its own.
+fn harness(args: &[&str]) -> Result<Command, Failure> {
+    let cannot = |e: std::io::Error| shell::because(format!("cannot find the release binary: {e}"));
+    let mut command = Command::new(shell::binary("release").map_err(cannot)?);
+    let keys = shell::target().map_err(cannot)?.join("harness");
+    command
+        .args(args)
+        .env("LODESTAR_CONFIG_DIR", keys)
+        .env("LODESTAR_REQUIRE_ALL", "1");
+    Ok(command)
 }
 
 /// `cargo xtask ci`
@@ -128,9 +171,13 @@ fn with_everything<'a>(
 /// Runs tests and adds up what their runner says of them. A runner that fails without saying that
 /// a test did, as when something does not compile, counts as one failure.
 fn count(runner: Runner, args: &[&str]) -> Result<Tally, Failure> {
-    let sum = Mutex::new(Tally::default());
     let mut command = cargo(args);
-    let status = shell::watch(with_everything(&mut command, "debug")?, |line| {
+    tally(runner, with_everything(&mut command, "debug")?)
+}
+
+fn tally(runner: Runner, command: &mut Command) -> Result<Tally, Failure> {
+    let sum = Mutex::new(Tally::default());
+    let status = shell::watch(command, |line| {
         if let Some(tally) = Tally::of_line(runner, line)
             && let Ok(mut sum) = sum.lock()
         {
@@ -141,7 +188,7 @@ fn count(runner: Runner, args: &[&str]) -> Result<Tally, Failure> {
         .into_inner()
         .unwrap_or_else(|broken| broken.into_inner());
     if !status.success() && sum.failed == 0 {
-        eprintln!("xtask: `cargo {}` failed ({status})", args.join(" "));
+        eprintln!("xtask: `{}` failed ({status})", shell::text(command));
         sum.failed = 1;
     }
     Ok(sum)

@@ -1,7 +1,8 @@
-//! How many tests passed, read from the summaries that the two runners print.
+//! How many tests passed, read from the summaries that their runners print.
 //!
 //! nextest prints one `Summary [ 1.2s] 10 tests run: 9 passed (1 slow), 1 failed, 2 skipped`;
 //! the built-in runner one `test result: ok. 9 passed; 1 failed; 2 ignored; …` per test program.
+//! The harness ends in `85 passed, 0 failed, 0 skipped   12.3 s`.
 //! nextest shows the output of a failed test, which holds a `test result` of its own, so each
 //! runner is only asked for its own form.
 
@@ -15,6 +16,8 @@ pub(crate) enum Runner {
     Nextest,
     /// `cargo test`
     Cargo,
+    /// `lodestar harness run`
+    Harness,
 }
 
 /// What came of a number of tests.
@@ -56,6 +59,11 @@ impl Tally {
             Runner::Cargo => {
                 let rest = line.strip_prefix("test result: ")?;
                 rest.split_once(". ")?.1.to_owned()
+            }
+            Runner::Harness => {
+                let (counts, _time) = line.split_once(" skipped")?;
+                let starts = counts.split_once(" passed, ")?.0.parse::<u64>();
+                starts.ok().map(|_| format!("{counts} skipped"))?
             }
         };
         let mut tally = Self::default();

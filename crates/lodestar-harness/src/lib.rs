@@ -31,5 +31,5 @@ pub use class::{AttackClass, Owasp};
 pub use header::{Header, Needs, Pack, Section};
 pub use probe::{Broken, Outcome, Probe, hold, settle, skip};
 pub use record::{RecordError, RunLog};
-pub use runner::{Contrast, Options, ProbeResult, RunReport, Status, run};
+pub use runner::{Contrast, Options, ProbeResult, RunReport, Status, missed, run};
 pub use stage::{Running, Stage};

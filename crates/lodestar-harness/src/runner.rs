@@ -146,10 +146,10 @@ pub fn run(
         for _ in 0..options.jobs.clamp(1, probes.len().max(1)) {
             let (done, next) = (done.clone(), &next);
             scope.spawn(move || {
-                while let Some(at) =
-                    Some(next.fetch_add(1, Ordering::Relaxed)).filter(|at| *at < probes.len())
-                {
-                    if done.send((at, examine(&probes[at], options))).is_err() {
+                loop {
+                    let at = next.fetch_add(1, Ordering::Relaxed);
+                    let Some(probe) = probes.get(at) else { return };
+                    if done.send((at, examine(probe, options))).is_err() {
                         return;
                     }
                 }
@@ -162,6 +162,29 @@ pub fn run(
         }
     });
     RunReport::new(found.into_iter().flatten().collect())
+}
+
+/// The probes that are breached where this defence is taken out, whichever they are about.
+pub fn missed<'p>(probes: &'p [Probe], options: &Options<'_>, defence: Defence) -> Vec<&'p Probe> {
+    let next = AtomicUsize::new(0);
+    let (done, found) = mpsc::channel();
+    std::thread::scope(|scope| {
+        for _ in 0..options.jobs.clamp(1, probes.len().max(1)) {
+            let (done, next) = (done.clone(), &next);
+            scope.spawn(move || {
+                while let Some(probe) = probes.get(next.fetch_add(1, Ordering::Relaxed)) {
+                    let played = play(probe, options, &[defence]);
+                    if matches!(played, Err(Broken::Breached(_))) && done.send(probe).is_err() {
+                        return;
+                    }
+                }
+            });
+        }
+        drop(done);
+    });
+    let mut missed: Vec<&Probe> = found.into_iter().collect();
+    missed.sort_by_key(|probe| &probe.header.name);
+    missed
 }
 
 /// Both runs of one probe.

@@ -6,29 +6,12 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU32, Ordering};
-use std::time::{Duration, Instant};
 
 use lodestar_firewall::store::PostgresStore;
 use postgres::{Client, NoTls};
 
-/// Starts a server in a folder of its own and ends both when its input does, which is when the test
-/// process is gone, however it went.
-const GUARD: &str = r#"
-set -e
-folder=$(mktemp -d "${TMPDIR:-/tmp}/lodestar-postgres.XXXXXX")
-end() {
-    if [ -n "$server" ]; then kill -QUIT "$server"; wait "$server" || true; fi
-    rm -rf "$folder"
-}
-trap end EXIT
-"$1/initdb" --pgdata="$folder/data" --username=lodestar --auth=trust --encoding=UTF8 \
-    --no-locale --no-sync >"$folder/initdb.log" 2>&1
-"$1/postgres" -D "$folder/data" -k "$folder" -c listen_addresses= -c fsync=off \
-    -c max_connections=40 >"$folder/log" 2>&1 </dev/null &
-server=$!
-echo "$folder"
-cat >/dev/null
-"#;
+/// Starts a server that lives as long as the test process.
+const GUARD: &str = include_str!("../../../../../xtask/src/postgres.sh");
 
 /// A schema of a server, empty at first and dropped at last.
 pub(crate) struct Schema {
@@ -92,7 +75,7 @@ fn programs() -> Option<PathBuf> {
         .flatten();
     folders.extend(versions.flatten().map(|version| version.path().join("bin")));
     let there = |folder: &PathBuf| {
-        ["initdb", "postgres"]
+        ["initdb", "postgres", "pg_isready"]
             .iter()
             .all(|program| folder.join(program).is_file())
     };
@@ -150,18 +133,5 @@ fn start(programs: &Path) -> String {
     GUARDIAN.get_or_init(|| guardian);
     let folder = folder.trim();
     assert!(!folder.is_empty(), "initdb works");
-    let url = format!("host={folder} user=lodestar dbname=postgres");
-    wait_for(&url);
-    url
-}
-
-fn wait_for(url: &str) {
-    let begun = Instant::now();
-    while let Err(error) = Client::connect(url, NoTls) {
-        assert!(
-            begun.elapsed() < Duration::from_secs(60),
-            "PostgreSQL does not start: {error}"
-        );
-        std::thread::sleep(Duration::from_millis(20));
-    }
+    format!("host={folder} user=lodestar dbname=postgres")
 }
