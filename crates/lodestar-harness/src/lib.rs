@@ -20,6 +20,7 @@ pub mod attack;
 mod class;
 mod header;
 pub mod output;
+mod page;
 mod probe;
 pub mod probes;
 mod record;
@@ -29,6 +30,7 @@ pub mod world;
 
 pub use class::{AttackClass, Owasp};
 pub use header::{Header, Needs, Pack, Section};
+pub use page::reference_page;
 pub use probe::{Broken, Outcome, Probe, hold, settle, skip};
 pub use record::{RecordError, RunLog};
 pub use runner::{Contrast, Options, ProbeResult, RunReport, Status, missed, run};
