@@ -282,6 +282,7 @@ fn dependency(stored: &StoredBelief) -> Dependency {
         freshness: axes.freshness,
         confidence: stored.record.confidence,
         rests_on_reading: stored.claim.lineage.quality() == EvidenceQuality::ExternalDocument,
+        class: None,
     }
 }
 

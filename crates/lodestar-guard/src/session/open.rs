@@ -20,7 +20,7 @@ use lodestar_kernel::step::Steps;
 use lodestar_kernel::stop::Stop;
 use lodestar_kernel::tool::Tool;
 use lodestar_kernel::{Kernel, Parts};
-use lodestar_policy::{Agent, Desk, Gate, GateError, PolicyError};
+use lodestar_policy::{Agent, Arbiter, Desk, Gate, GateError, PolicyError};
 use thiserror::Error;
 use tokio::sync::RwLock;
 
@@ -341,6 +341,8 @@ impl Setup {
         } = Begun::begin(&config, &keys, &log, &opening)?;
         let goes_on = past.is_some();
         let past = past.unwrap_or_default();
+        let trail = opening.arbiters.has(Arbiter::AnomalousToolSequence);
+        let trail = trail.then_some(past.trail);
         let spent = past.spent().map(|consumed| consumed.id).collect();
         let confirmations = Beforehand::open(&config, spent)?;
         keep_out_of_git(&config)?;
@@ -357,6 +359,7 @@ impl Setup {
             agent,
             clock: writer.clock().clone(),
             steps,
+            trail,
         });
         let session = Session {
             inner: Arc::new(Inner {
@@ -406,7 +409,7 @@ impl Setup {
                 holds => Ok(holds.clone()),
             };
         }
-        let monitored = !self.config.sentinels.is_empty();
+        let monitored = self.config.sentinels.arbitrate();
         let holdable = registry.iter().find(|entry| {
             let record = entry.record();
             let asks = monitored || gate.may_ask(&record.shape.name);
