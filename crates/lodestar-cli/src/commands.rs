@@ -10,6 +10,7 @@ mod demo_server;
 mod doctor;
 mod guard;
 mod halt;
+mod harness;
 mod import;
 mod init;
 mod log;
@@ -63,6 +64,8 @@ pub(crate) enum Command {
     Import(import::ImportArgs),
     /// Check the belief store, or make it again from the log
     Store(store::StoreArgs),
+    /// Put Lodestar to the test, and measure it
+    Harness(harness::HarnessArgs),
     /// Approve actions as an operator
     Approve(approve::ApproveArgs),
     /// Say as an operator, before it is asked for, that one act is wanted, or not
@@ -90,6 +93,7 @@ pub(crate) fn run(command: Command, app: &mut App) -> Result<Exit, Failure> {
         Command::Reflect(args) => reflect::run(&args, app),
         Command::Import(args) => import::run(&args, app),
         Command::Store(args) => store::run(&args, app),
+        Command::Harness(args) => harness::run(&args, app),
         Command::Approve(args) => approve::run(&args, app),
         Command::Confirm(args) => confirm::run(&args, app),
         Command::Completions(args) => completions::run(&args, app),

@@ -14,11 +14,11 @@ pub const SEQUENCE_STEPS: u64 = 16;
 /// What an action does, by its contract. Each is exactly one of these.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum StepKind {
-    /// It looks at something: L0.
+    /// It only looks: L0, wherever at.
     Read,
-    /// It reaches beyond the project: L4, or a blast radius that is external on any rung.
+    /// Its effect reaches beyond the project: L4, or a lower rung with a blast radius that is external.
     External,
-    /// It changes something here: L2 or L3.
+    /// It changes something here: L2 or L3, and no further than the project.
     Write,
     /// None of these: it suggests, or does not run at all.
     Neither,
@@ -28,9 +28,9 @@ impl StepKind {
     /// What an action under this contract does.
     pub fn of(contract: &Contract) -> Self {
         match (contract.required_level, contract.blast_radius) {
+            (Rung::L0, _) => Self::Read,
             (Rung::L5, _) => Self::Neither,
             (Rung::L4, _) | (_, BlastRadius::External) => Self::External,
-            (Rung::L0, _) => Self::Read,
             (Rung::L1, _) => Self::Neither,
             (Rung::L2 | Rung::L3, _) => Self::Write,
         }
