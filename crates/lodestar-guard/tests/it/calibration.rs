@@ -8,7 +8,7 @@ use lodestar_core::defence::Defence;
 use lodestar_core::ladder::Verdict;
 use lodestar_core::name::{ActorId, CalibrationClass, SessionId};
 use lodestar_firewall::row::keys::Keyring;
-use lodestar_firewall::store::MemoryStore;
+use lodestar_firewall::store::SqliteStore;
 use lodestar_guard::{Holds, Operator, OperatorSession, Session};
 use lodestar_kernel::tool::Output;
 use lodestar_log::Trust;
@@ -231,12 +231,14 @@ fn computed(classes: &[&str]) -> Computed {
 
 /// What a person at a command line records.
 fn record(project: &Project, computed: &Computed) -> SessionId {
+    let dir = project.root.join(".lodestar");
+    std::fs::create_dir_all(&dir).unwrap();
     let operator = Operator {
         log: project.log(),
         key: Arc::new(log_key()),
         trust: Trust::only(log_key().public()),
         keyring: Keyring::new(Arc::new(log_key())),
-        store: Box::new(MemoryStore::new()),
+        store: Box::new(SqliteStore::open(&dir.join("state.db")).unwrap()),
         actor: ActorId::new("tester").unwrap(),
         purpose: CALIBRATION_PURPOSE,
     };
@@ -347,18 +349,34 @@ async fn a_calibration_that_was_edited_is_ignored_and_named_and_an_older_one_cou
     let found = latest(&project.log(), &trust).unwrap();
     assert_eq!(found.measured.unwrap().session, older);
     assert_eq!(found.ignored[0].session, newer.to_string());
-    // Whatever is edited elsewhere, an agent's session cannot pass for a measurement.
-    let config = format!("session_id = \"cal-1\"\n{GRADES}");
+    // The session that opens says so, and goes by the one that holds.
+    let session = project.open(&flagged(""), &page()).await;
+    let calibration = session.calibration().unwrap();
+    assert_eq!(calibration.computed.as_ref().unwrap().session, older);
+    assert!(
+        calibration.ignored[0].contains(newer.as_str()),
+        "{calibration:?}"
+    );
+    assert_eq!(mail(&session).await, Some(Verdict::Hold));
+    session.close("done").await.unwrap();
+    let events = project.events(session.id());
+    assert_eq!(
+        events[0].1["calibration"]["flagged"],
+        json!(["extract/content"])
+    );
+    assert!(project.replay(session.id()).agrees());
+}
+
+#[tokio::test]
+async fn the_session_of_an_agent_does_not_pass_for_a_measurement() {
+    let project = Project::new();
     let session = project
-        .setup(&config, &three())
-        .holds(Holds::Leave)
-        .open()
+        .open(&format!("session_id = \"cal-1\"\n{GRADES}"), &three())
         .await;
-    if let Ok(session) = session {
-        session.close("done").await.unwrap();
-    }
+    session.close("done").await.unwrap();
+    let trust = Trust::only(log_key().public());
     let found = latest(&project.log(), &trust).unwrap();
-    assert_eq!(found.measured.unwrap().session, older);
+    assert_eq!((found.measured, found.ignored), (None, Vec::new()));
 }
 
 #[tokio::test]
