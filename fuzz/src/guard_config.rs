@@ -9,7 +9,7 @@ use lodestar_guard::Config;
 const ROOT: &str = "/nonexistent/project";
 
 /// A configuration that is accepted says one thing about what runs, at most up to L3; it is bound to
-/// its bytes, and every file that it names is protected where it really is.
+/// its bytes, and every file that it names is protected where it really is. No sentinel is milder than by itself.
 pub fn guard_config(data: &[u8]) {
     let Ok(text) = str::from_utf8(data) else {
         return;
@@ -24,6 +24,12 @@ pub fn guard_config(data: &[u8]) {
     assert!(config.auto_approve_ceiling.is_none_or(|one| one.get() <= 3));
     let requirement = config.approvals.default.requirement();
     assert!(requirement.quorum >= 1);
+    for (arbiter, setting) in config.sentinels.iter() {
+        assert!(setting.severity >= arbiter.severity(), "{arbiter:?}");
+    }
+    let written = serde_json::to_string(&config.sentinels).expect("names and words");
+    let read = serde_json::from_str(&written).expect("as the log keeps them");
+    assert_eq!(config.sentinels, read);
     let files = config.files();
     assert!(files.iter().all(|file| file.is_absolute()), "{files:?}");
     assert!(files.contains(&config.path(&config.log_root)));

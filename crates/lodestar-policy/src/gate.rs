@@ -16,12 +16,12 @@ use cedar_policy::{
 use lodestar_core::defence::Defence;
 use lodestar_core::digest::Digest;
 use lodestar_core::ladder::{CedarAnswer, Rung, Say, Verdict, floor};
-use lodestar_core::name::{Excerpt, PolicyId, ToolName};
+use lodestar_core::name::{CalibrationClass, Excerpt, PolicyId, ToolName};
 use thiserror::Error;
 
 use self::ladder::{Ladder, deciding};
 use crate::annotation::{ApprovalAnnotation, Asked};
-use crate::arbiter::ArbiterRules;
+use crate::arbiter::{ArbiterRules, Seen};
 use crate::check::check_rules;
 use crate::facts::{Agent, Facts, ToolShape};
 use crate::finding::{Finding, Gravity};
@@ -59,6 +59,7 @@ pub struct Gate {
     tools: BTreeMap<ToolName, ToolShape>,
     resources: HashMap<ToolName, Resource>,
     arbiters: ArbiterRules,
+    flagged: BTreeSet<CalibrationClass>,
     asked: BTreeMap<PolicyId, Asked>,
     default: Requirement,
     warnings: Vec<Finding>,
@@ -128,6 +129,7 @@ impl Gate {
             schema,
             resources,
             arbiters,
+            flagged: BTreeSet::new(),
             default: default_requirement,
             warnings,
             authorizer: Authorizer::new(),
@@ -143,6 +145,14 @@ impl Gate {
         self
     }
 
+    /// The same gate, told which calibration classes were flagged. Only an arbiter looks at them, so that a
+    /// flag can tighten and nothing else.
+    #[must_use]
+    pub fn flagging(mut self, classes: impl IntoIterator<Item = CalibrationClass>) -> Self {
+        self.flagged.extend(classes);
+        self
+    }
+
     /// The same gate, asking every policy about every action. Slower, and never of another opinion:
     /// there to compare with.
     #[must_use]
@@ -154,6 +164,7 @@ impl Gate {
             schema: self.schema.clone(),
             tools: self.tools.clone(),
             arbiters: self.arbiters.clone(),
+            flagged: self.flagged.clone(),
             asked: self.asked.clone(),
             default: self.default.clone(),
             warnings: self.warnings.clone(),
@@ -232,7 +243,8 @@ impl Gate {
         let worst = errors.iter().map(|error| error.kind.at_least()).max();
         ladder.climb(Tightener::EvaluationError, worst.unwrap_or(Verdict::Allow));
         ladder.climb(Tightener::Floor, floor(rung, answer));
-        let signals = self.arbiters.look(facts, self.tools.get(facts.tool));
+        let tool = self.tools.get(facts.tool);
+        let Seen { signals, observed } = self.arbiters.look(facts, tool, &self.flagged);
         for signal in signals.iter().chain(heard) {
             let by = Tightener::Arbiter(signal.arbiter.clone());
             ladder.climb(by, signal.severity.at_least());
@@ -246,6 +258,7 @@ impl Gate {
             errors: errors.into_iter().collect(),
             tightened: ladder.tightened,
             signals,
+            observed,
             heard: heard.to_vec(),
             requirement,
             policy: self.policy.digest(),

@@ -151,6 +151,24 @@ backend = "memory"
 "#,
     ),
     (
+        "ok-sentinels",
+        br#"project_id = "notes"
+actor_id = "agent"
+sentinels = [
+  "untrusted-argument",
+  { name = "low-confidence-action", severity = "critical" },
+  { name = "anomalous-tool-sequence", mode = "observe" },
+]
+"#,
+    ),
+    (
+        "bad-sentinel",
+        br#"project_id = "notes"
+actor_id = "agent"
+sentinels = { "calibration-flag" = { severity = "info", mode = "observe" } }
+"#,
+    ),
+    (
         "ok-remarks",
         br#"# A configuration as people keep it: with remarks, "quotes" and a [table] that is none.
 # Whoever changes it also changes the digest that the session's opening names.

@@ -268,9 +268,12 @@ fn changing(text: &str) -> Option<(&'static str, Option<String>, usize)> {
             return Some((kind, Some(text[..4 + 23].to_owned()), 4 + len));
         }
     }
-    if let Some(rest) = text.strip_prefix("op-") {
-        let len = count(|c| c.is_ascii_hexdigit() || c == '-', rest);
-        return (len == 23).then(|| ("op", Some(text[..3 + len].to_owned()), 3 + len));
+    for (kind, prefix) in [("op", "op-"), ("cal", "cal-")] {
+        if let Some(rest) = text.strip_prefix(prefix) {
+            let len = count(|c| c.is_ascii_hexdigit() || c == '-', rest);
+            let whole = prefix.len() + len;
+            return (len == 23).then(|| (kind, Some(text[..whole].to_owned()), whole));
+        }
     }
     if let Some(rest) = text.strip_prefix("uid-") {
         return Some(("uid", None, 4 + count(|c| c.is_ascii_digit(), rest)));

@@ -43,6 +43,8 @@ const COMMANDS: &[&[&str]] = &[
     &["store"],
     &["store", "status"],
     &["store", "rebuild"],
+    &["harness"],
+    &["harness", "calibrate"],
     &["approve"],
     &["approve", "keygen"],
     &["approve", "list"],

@@ -6,6 +6,7 @@ mod anchor;
 mod approve;
 mod asked;
 mod belief;
+mod calibrate;
 mod confirm;
 mod demo;
 mod doctor;

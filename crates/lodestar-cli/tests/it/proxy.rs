@@ -1,6 +1,7 @@
 //! `lodestar guard mcp-proxy`: the real process, between an agent and servers that misbehave on request.
 
 mod hostile;
+mod sentinels;
 
 use std::time::Duration;
 

@@ -55,7 +55,7 @@ catalogue! {
     BELIEF_MOVED = "belief.moved" @ 1 by Firewall: "for each belief: axis, from, to, authority, cause";
     BELIEF_PROMOTED = "belief.promoted" @ 1 by Firewall: "belief and what promoted it: a signed statement, or a rule id with its evidence";
     BELIEF_READ_PRIVILEGED = "belief.read_privileged" @ 1 by Firewall: "who read past the context policy, and the query";
-    CALIBRATION_COMPUTED = "calibration.computed" @ 1 by Harness: "calibration report";
+    CALIBRATION_COMPUTED = "calibration.computed" @ 1 by Harness: "calibration report: for each class samples, errors, gap, flag and bins; sessions that counted and did not";
     CONFIRMATION_CONSUMED = "confirmation.consumed" @ 1 by Policy: "the evidence that was spent and the action it was spent on";
     CONFIRMATION_MATCHED = "confirmation.matched" @ 1 by Policy: "evidence that would have matched; report-only, grants nothing";
     CONFIRMATION_RECORDED = "confirmation.recorded" @ 1 by Policy: "evidence as it arrived, confirmed or declined";
@@ -95,13 +95,13 @@ catalogue! {
     RUN_REFUSED = "run.refused" @ 1 by Gateway: "request about a run, its actor and refusal code";
     RUN_REGISTERED = "run.registered" @ 1 by Gateway: "run, requester, contender, runner, device, run nonce";
     RUN_TERMS_REGISTERED = "run.terms_registered" @ 1 by Gateway: "policy, policy keys, approver keys and tool grades by which an owner's later runs are judged";
-    SENTINEL_ALERTED = "sentinel.alerted" @ 1 by Harness: "alert: sentinel, severity, what it saw";
+    SENTINEL_ALERTED = "sentinel.alerted" @ 1 by Harness: "alert: action, sentinel, severity, whether it only observes, what it saw; before the verdict on the action, which names it";
     SERVER_FAILED = "server.failed" @ 1 by Mcp: "server, how its child ended, whether it is started again";
     SERVER_OUTPUT = "server.output" @ 1 by Mcp: "server, bounded stderr";
     SERVER_STARTED = "server.started" @ 1 by Mcp: "server, identity, containment in force";
     SESSION_CLOSED = "session.closed" @ 1 by Guard: "reason, counts, last checkpoint";
     SESSION_HALTED = "session.halted" @ 1 by Guard: "who halted it and why; nothing clears after it";
-    SESSION_OPENED = "session.opened" @ 1 by Guard: "configuration digest, policy text, digest and signature state, Cedar schema digest, grades, pins, approver registry, arbiters, versions, run nonce?, defences_off?";
+    SESSION_OPENED = "session.opened" @ 1 by Guard: "configuration digest, policy text, digest and signature state, Cedar schema digest, grades, pins, approver registry, arbiters, calibration flags?, versions, run nonce?, defences_off?";
     SUBMISSION_LINKED = "submission.linked" @ 1 by Gateway: "submission and the run it rests on";
     SUBMISSION_RECEIVED = "submission.received" @ 1 by Gateway: "submission, submitter, battle";
     SUBMISSION_REFUSED = "submission.refused" @ 1 by Gateway: "request about a submission, its actor and refusal code";
