@@ -5,7 +5,7 @@ use lodestar_core::fingerprint::Fingerprint;
 use lodestar_core::id::ActionId;
 use lodestar_core::ladder::Verdict;
 use lodestar_core::name::ActorId;
-use lodestar_policy::{Agent, Facts, Judgement};
+use lodestar_policy::{Agent, Facts, Judgement, Trail};
 use serde_json::{Map, Value};
 
 use crate::gate::{GATE, TOOL, contract, tool_name};
@@ -35,6 +35,7 @@ fn judge(arguments: &Map<String, Value>) -> Judgement {
         paths: &[],
         provenance: &[],
         dependencies: &[],
+        trail: Trail::default(),
     };
     GATE.judge(&facts, &[])
 }

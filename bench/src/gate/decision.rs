@@ -9,7 +9,7 @@ use lodestar_core::name::{ActorId, ServerIdentity};
 use lodestar_core::provenance::{ArgumentProvenance, GivenSource, Label, Place, ValueKind};
 use lodestar_core::time::Timestamp;
 use lodestar_policy::{
-    Agent, ArbiterRules, Facts, Gate, Policy, Requirement, Ruling, ToolShape, Unsigned,
+    Agent, ArbiterRules, Facts, Gate, Policy, Requirement, Ruling, ToolShape, Trail, Unsigned,
 };
 use serde_json::{Map, Value, json};
 
@@ -154,6 +154,7 @@ impl Action {
             paths: &[],
             provenance: &self.provenance,
             dependencies: &[],
+            trail: Trail::default(),
         }
     }
 }

@@ -284,7 +284,19 @@ impl Beliefs {
         app: &App,
         work: impl FnOnce(&mut OperatorSession) -> Result<T, Failure>,
     ) -> Result<T, Failure> {
-        let mut session = OperatorSession::open(Operator {
+        self.in_session_as("op", purpose, actor, app, work)
+    }
+
+    /// The same, in a session whose name begins so.
+    pub(crate) fn in_session_as<T>(
+        &self,
+        prefix: &str,
+        purpose: &'static str,
+        actor: ActorId,
+        app: &App,
+        work: impl FnOnce(&mut OperatorSession) -> Result<T, Failure>,
+    ) -> Result<T, Failure> {
+        let operator = Operator {
             log: self.log.clone(),
             key: Arc::clone(&self.key),
             trust: self.trust.clone(),
@@ -292,7 +304,8 @@ impl Beliefs {
             store: self.store()?,
             actor,
             purpose,
-        })?;
+        };
+        let mut session = OperatorSession::open_as(operator, prefix)?;
         self.name_refused(session.followed(), app);
         let done = work(&mut session);
         let reason = if done.is_ok() { "done" } else { "not done" };

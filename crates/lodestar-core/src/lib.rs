@@ -13,9 +13,11 @@
 //! | [`chain`] | observation → claim → evidence → belief → decision → action → outcome → revision |
 //! | [`provenance`] | where the value of an argument came from |
 //! | [`ladder`], [`contract`], [`fingerprint`] | the six rungs, what an action promises, what exactly is approved |
+//! | [`calibration`] | how well confidence matches what came of it |
 //! | [`defence`] | what a harness can take out, to see that it is missed |
 #![deny(missing_docs)]
 
+pub mod calibration;
 pub mod canonical;
 pub mod chain;
 pub mod contract;

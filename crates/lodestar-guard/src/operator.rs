@@ -12,6 +12,7 @@ use lodestar_firewall::extract::Extractors;
 use lodestar_firewall::row::keys::Keyring;
 use lodestar_firewall::store::Store;
 use lodestar_log::{LogWriter, ProjectLog, Trust, WriterOptions};
+use lodestar_replay::calibration::Computed;
 use lodestar_replay::{Followed, catch_up};
 use serde_json::json;
 
@@ -51,6 +52,11 @@ impl OperatorSession {
     /// Lets the store catch up with the project's logs, opens a session, and lets beliefs grow old
     /// whose time has come.
     pub fn open(operator: Operator) -> Result<Self, GuardError> {
+        Self::open_as(operator, "op")
+    }
+
+    /// As [`open`](Self::open), with a name that begins so.
+    pub fn open_as(operator: Operator, prefix: &str) -> Result<Self, GuardError> {
         let Operator {
             log,
             key,
@@ -62,7 +68,7 @@ impl OperatorSession {
         } = operator;
         let followed = catch_up(store.as_mut(), &keyring, &log, &trust)?;
         let mut surroundings = SystemSurroundings::default();
-        let session = surroundings.new_session("op");
+        let session = surroundings.new_session(prefix);
         let opening = json!({
             "purpose": purpose,
             "versions": {"lodestar": env!("CARGO_PKG_VERSION")},
@@ -98,6 +104,14 @@ impl OperatorSession {
             &[],
             observation,
         )?;
+        Ok(receipt.seq())
+    }
+
+    /// Records a calibration that was computed, and says where.
+    pub fn calibrated(&mut self, computed: &Computed) -> Result<u64, GuardError> {
+        let kind = EventType::CALIBRATION_COMPUTED;
+        let actor = self.recorder.actor();
+        let receipt = self.recorder.writer().append(kind, actor, &[], computed)?;
         Ok(receipt.seq())
     }
 

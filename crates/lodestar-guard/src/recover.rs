@@ -175,6 +175,10 @@ fn is_same(past: &Past, opening: &Opening) -> bool {
     past.opening.as_ref().is_some_and(|before| {
         let mut before = before.clone();
         before.versions = opening.versions.clone();
+        // Who measured again and found the same has changed nothing.
+        if before.flagged().eq(opening.flagged()) {
+            before.calibration = opening.calibration.clone();
+        }
         before == *opening
     })
 }

@@ -34,6 +34,7 @@ use lodestar_core::name::{ActorId, SessionId};
 use lodestar_core::scope::Scope;
 use lodestar_core::sensitivity::Sensitivity;
 use lodestar_kernel::Kernel;
+use lodestar_kernel::opening::CalibrationInForce;
 use lodestar_kernel::registry::Registry;
 use lodestar_kernel::stop::Stop;
 use lodestar_log::LogWriter;
@@ -69,6 +70,7 @@ struct Inner {
     holds: Holds,
     office: Mutex<Office>,
     abandoned: Vec<Abandoned>,
+    calibration: Option<CalibrationInForce>,
     listeners: Mutex<Vec<JoinHandle<()>>>,
     /// Asks each listener to hear what is there already.
     ears: Mutex<Vec<mpsc::Sender<oneshot::Sender<()>>>>,
@@ -165,6 +167,11 @@ impl Session {
     /// taken up again.
     pub fn abandoned(&self) -> &[Abandoned] {
         &self.inner.abandoned
+    }
+
+    /// The calibration that its sentinels go by; none where none of them looks at it.
+    pub fn calibration(&self) -> Option<&CalibrationInForce> {
+        self.inner.calibration.as_ref()
     }
 
     /// What became of its calls so far.

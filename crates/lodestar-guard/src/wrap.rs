@@ -6,6 +6,7 @@ use std::panic::{AssertUnwindSafe, resume_unwind};
 
 use futures_util::FutureExt as _;
 use lodestar_core::name::SessionId;
+use lodestar_kernel::opening::CalibrationInForce;
 use thiserror::Error;
 
 use crate::error::GuardError;
@@ -23,6 +24,8 @@ pub struct Wrapped<T> {
     pub counts: Counts,
     /// Earlier sessions whose open requests were closed, because they could not be taken up again.
     pub abandoned: Vec<Abandoned>,
+    /// The calibration that the session went by; none where no sentinel looks at it.
+    pub calibration: Option<CalibrationInForce>,
 }
 
 /// Why there is no result.
@@ -75,6 +78,7 @@ where
             session: session.id().clone(),
             counts,
             abandoned: session.abandoned().to_vec(),
+            calibration: session.calibration().cloned(),
         }),
         (Ok(_), Err(unclosed)) => Err(WrapError::Close(unclosed)),
         (Err(problem), Ok(_)) => Err(WrapError::Loop(problem)),

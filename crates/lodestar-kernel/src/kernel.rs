@@ -42,6 +42,7 @@ mod clear;
 mod execute;
 mod hold;
 mod propose;
+mod trail;
 mod unended;
 
 pub use clear::{ClearError, Clearance};
@@ -58,7 +59,7 @@ use lodestar_core::id::ActionId;
 use lodestar_core::name::{ActorId, ToolName};
 use lodestar_core::time::Timestamp;
 use lodestar_log::{AppendError, Clock, LogWriter, Receipt};
-use lodestar_policy::Agent;
+use lodestar_policy::{Agent, Trail};
 
 use crate::halt::Halt;
 use crate::measure::World;
@@ -67,6 +68,7 @@ use crate::random::Random;
 use crate::record::{Rejected, Rejection};
 use crate::registry::Registry;
 use crate::step::Steps;
+use trail::SharedTrail;
 
 /// What a kernel is made of.
 #[derive(Debug)]
@@ -85,6 +87,8 @@ pub struct Parts {
     pub clock: Clock,
     /// Who is told of each step.
     pub steps: Steps,
+    /// The steps of the session so far, where somebody looks at them.
+    pub trail: Option<Trail>,
 }
 
 /// Proposes, clears and executes the actions of one session.
@@ -99,6 +103,7 @@ pub struct Kernel {
     steps: Steps,
     halt: Halt,
     random: Random,
+    trail: SharedTrail,
     /// The project's root, as paths are written.
     root: Option<NormalPath>,
     /// Of a harness.
@@ -121,6 +126,7 @@ impl Kernel {
             steps: parts.steps,
             random: Random::default(),
             taken_out: BTreeSet::new(),
+            trail: SharedTrail::new(parts.trail),
         }
     }
 

@@ -1,11 +1,11 @@
 //! `session.opened@1` of a governed session: all that its verdicts depend on.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use lodestar_core::contract::ArgumentRole;
 use lodestar_core::digest::Digest;
 use lodestar_core::fingerprint::NormalPath;
-use lodestar_core::name::ToolName;
+use lodestar_core::name::{CalibrationClass, SessionId, ToolName};
 use lodestar_core::scope::Scope;
 use lodestar_core::sensitivity::Sensitivity;
 use lodestar_policy::confirmation::{Confirmations, Under};
@@ -39,6 +39,9 @@ pub struct Opening {
     pub approvals_default: Requirement,
     /// The arbiters.
     pub arbiters: ArbiterRules,
+    /// The calibration that it was opened under; there where a sentinel looks at it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub calibration: Option<CalibrationInForce>,
     /// The project's root, from which paths are written; none where it is no text.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub root: Option<NormalPath>,
@@ -63,6 +66,11 @@ impl Opening {
         Some(&tool.shape.roles)
     }
 
+    /// The calibration classes that are off.
+    pub fn flagged(&self) -> impl Iterator<Item = &CalibrationClass> {
+        self.calibration.iter().flat_map(|one| &one.flagged)
+    }
+
     /// By what its confirmations are counted.
     pub fn under(&self) -> Under<'_> {
         Under {
@@ -71,6 +79,28 @@ impl Opening {
             roles: Box::new(|tool| self.roles(tool)),
         }
     }
+}
+
+/// What was measured of beliefs before a session, as far as its verdicts depend on it.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct CalibrationInForce {
+    /// The classes that are off.
+    pub flagged: BTreeSet<CalibrationClass>,
+    /// Where that is recorded; none where nobody measured.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub computed: Option<ComputedAt>,
+    /// Later measurements whose record does not hold, in words.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub ignored: Vec<String>,
+}
+
+/// Where a calibration is recorded, in the same project.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ComputedAt {
+    /// In which session.
+    pub session: SessionId,
+    /// At which event.
+    pub seq: u64,
 }
 
 /// A policy, as the log keeps it.

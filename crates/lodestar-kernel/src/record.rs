@@ -9,7 +9,7 @@ use lodestar_core::id::{ActionId, ClearanceId, RequestId};
 use lodestar_core::name::{Excerpt, ToolName};
 use lodestar_core::provenance::ArgumentProvenance;
 use lodestar_core::time::Timestamp;
-use lodestar_policy::{Agent, Dependency, Facts};
+use lodestar_policy::{Agent, Dependency, Facts, Trail};
 use serde::{Deserialize, Serialize};
 
 use crate::measure::{Found, Measured, Moved};
@@ -56,8 +56,8 @@ impl Proposal {
         what.trim_end().to_owned()
     }
 
-    /// As the gate sees it.
-    pub fn facts(&self) -> Facts<'_> {
+    /// As the gate sees it, after these steps of its session.
+    pub fn facts(&self, trail: Trail) -> Facts<'_> {
         Facts {
             action: self.action.id,
             fingerprint: self.action.fingerprint,
@@ -68,6 +68,7 @@ impl Proposal {
             paths: &self.paths,
             provenance: &self.provenance,
             dependencies: &self.dependencies,
+            trail,
         }
     }
 }

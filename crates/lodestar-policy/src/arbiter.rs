@@ -1,17 +1,24 @@
 //! Arbiters: what looks at an action after the policies and the ladder, and can only tighten.
 //!
-//! They are off unless the operator names them. Each is a pure function of the facts.
+//! They are off unless the operator names them: as sentinels, in the configuration. Each is a pure
+//! function of the facts, so that what one saw live can be derived again from the log.
 
-use std::collections::BTreeMap;
+mod alert;
+
+pub use alert::Alert;
+
+use std::collections::{BTreeMap, BTreeSet};
 
 use lodestar_core::chain::{Freshness, Retrieval, Security, Truth};
 use lodestar_core::ladder::{Rung, Severity};
-use lodestar_core::name::{Excerpt, UnknownWord};
+use lodestar_core::name::{CalibrationClass, Excerpt, UnknownWord};
+use serde::{Deserialize, Serialize};
 use thiserror::Error;
 
 use crate::facts::{Facts, ToolShape};
 use crate::judgement::Signal;
 use crate::request::untrusted;
+use crate::trail::{Sequence, StepKind};
 
 /// Below this, a belief is too weak to act on without a look.
 const LOW_CONFIDENCE: f64 = 0.5;
@@ -19,6 +26,10 @@ const LOW_CONFIDENCE: f64 = 0.5;
 /// An arbiter that comes with Lodestar.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Arbiter {
+    /// A write comes after something external, and that after a read, all within a few steps.
+    AnomalousToolSequence,
+    /// An action of L3 or above rests on a belief of a class whose confidence was measured, and is off.
+    CalibrationFlag,
     /// An action of L3 or above rests on a belief that is weak or gated: not supported, not handed out
     /// normally, not clean, or not fresh.
     LowConfidenceAction,
@@ -29,16 +40,31 @@ pub enum Arbiter {
 }
 
 impl Arbiter {
-    /// All there are.
-    pub const ALL: [Self; 3] = [
+    /// All there are, in the order of their names.
+    pub const ALL: [Self; 5] = [
+        Self::AnomalousToolSequence,
+        Self::CalibrationFlag,
         Self::LowConfidenceAction,
         Self::SuspiciousMemoryOrigin,
         Self::UntrustedArgument,
     ];
 
+    /// The names of all.
+    const NAMES: [&str; 5] = {
+        let mut names = [""; 5];
+        let mut at = 0;
+        while at < names.len() {
+            names[at] = Self::ALL[at].as_str();
+            at += 1;
+        }
+        names
+    };
+
     /// Its name in configuration and log.
     pub const fn as_str(self) -> &'static str {
         match self {
+            Self::AnomalousToolSequence => "anomalous-tool-sequence",
+            Self::CalibrationFlag => "calibration-flag",
             Self::LowConfidenceAction => "low-confidence-action",
             Self::SuspiciousMemoryOrigin => "suspicious-memory-origin",
             Self::UntrustedArgument => "untrusted-argument",
@@ -47,17 +73,52 @@ impl Arbiter {
 
     /// How grave what it sees is, unless the operator says graver.
     pub const fn severity(self) -> Severity {
-        Severity::Warning
+        match self {
+            Self::AnomalousToolSequence => Severity::Critical,
+            Self::CalibrationFlag
+            | Self::LowConfidenceAction
+            | Self::SuspiciousMemoryOrigin
+            | Self::UntrustedArgument => Severity::Warning,
+        }
     }
 
     /// What it sees, in words.
-    fn look(self, facts: &Facts<'_>, tool: Option<&ToolShape>) -> Option<String> {
+    fn look(
+        self,
+        facts: &Facts<'_>,
+        tool: Option<&ToolShape>,
+        flagged: &BTreeSet<CalibrationClass>,
+    ) -> Option<String> {
         match self {
+            Self::AnomalousToolSequence => tool_sequence(facts),
+            Self::CalibrationFlag => calibration_flag(facts, flagged),
             Self::LowConfidenceAction => low_confidence(facts),
             Self::SuspiciousMemoryOrigin => memory_origin(facts),
             Self::UntrustedArgument => untrusted_argument(facts, tool),
         }
     }
+}
+
+/// What an arbiter does with what it sees.
+#[derive(
+    Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize,
+)]
+#[serde(rename_all = "snake_case")]
+pub enum Mode {
+    /// It is recorded, and changes no verdict: for a first week.
+    Observe,
+    /// It is recorded, and tightens.
+    #[default]
+    Arbitrate,
+}
+
+/// How one arbiter is set.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Setting {
+    /// How grave what it sees is.
+    pub severity: Severity,
+    /// What it does with it.
+    pub mode: Mode,
 }
 
 /// Why arbiters cannot be set up as configured.
@@ -80,9 +141,16 @@ pub enum ArbiterError {
     },
 }
 
-/// Which arbiters look, and how grave what they see is.
+/// Which arbiters look, and what follows from what they see.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct ArbiterRules(BTreeMap<Arbiter, Severity>);
+pub struct ArbiterRules(BTreeMap<Arbiter, Setting>);
+
+/// What the arbiters of a gate saw in one action.
+#[derive(Debug, Default)]
+pub(crate) struct Seen {
+    pub(crate) signals: Vec<Signal>,
+    pub(crate) observed: Vec<Signal>,
+}
 
 impl ArbiterRules {
     /// No arbiter looks.
@@ -94,58 +162,118 @@ impl ArbiterRules {
     pub fn new<'a>(
         named: impl IntoIterator<Item = (&'a str, Option<Severity>)>,
     ) -> Result<Self, ArbiterError> {
-        let mut rules = BTreeMap::new();
+        let mut rules = Self::none();
         for (name, severity) in named {
-            let known = Arbiter::ALL.into_iter().find(|a| a.as_str() == name);
-            let arbiter = known.ok_or_else(|| UnknownWord {
-                what: "arbiter",
-                expected: const {
-                    &[
-                        Arbiter::LowConfidenceAction.as_str(),
-                        Arbiter::SuspiciousMemoryOrigin.as_str(),
-                        Arbiter::UntrustedArgument.as_str(),
-                    ]
-                },
-                shown: Excerpt::of(name),
-            })?;
-            let least = arbiter.severity();
-            let wanted = severity.unwrap_or(least);
-            if wanted < least {
-                return Err(ArbiterError::Milder {
-                    arbiter: arbiter.as_str(),
-                    wanted,
-                    least,
-                });
-            }
-            // Named twice, the stricter counts.
-            let entry = rules.entry(arbiter).or_insert(wanted);
-            *entry = wanted.max(*entry);
+            rules.set(name, severity, Mode::default())?;
         }
-        Ok(Self(rules))
+        Ok(rules)
     }
 
-    /// Those that look, and how grave what they see is.
-    pub fn iter(&self) -> impl Iterator<Item = (Arbiter, Severity)> + '_ {
-        self.0
-            .iter()
-            .map(|(arbiter, severity)| (*arbiter, *severity))
+    /// Lets one more arbiter look. Named twice, the stricter counts.
+    pub fn set(
+        &mut self,
+        name: &str,
+        severity: Option<Severity>,
+        mode: Mode,
+    ) -> Result<(), ArbiterError> {
+        let known = Arbiter::ALL.into_iter().find(|a| a.as_str() == name);
+        let arbiter = known.ok_or_else(|| UnknownWord {
+            what: "arbiter",
+            expected: &Arbiter::NAMES,
+            shown: Excerpt::of(name),
+        })?;
+        let least = arbiter.severity();
+        let wanted = severity.unwrap_or(least);
+        if wanted < least {
+            return Err(ArbiterError::Milder {
+                arbiter: arbiter.as_str(),
+                wanted,
+                least,
+            });
+        }
+        let setting = self.0.entry(arbiter).or_insert(Setting {
+            severity: wanted,
+            mode,
+        });
+        setting.severity = wanted.max(setting.severity);
+        setting.mode = mode.max(setting.mode);
+        Ok(())
+    }
+
+    /// Those that look, and how they are set.
+    pub fn iter(&self) -> impl Iterator<Item = (Arbiter, Setting)> + '_ {
+        self.0.iter().map(|(arbiter, setting)| (*arbiter, *setting))
+    }
+
+    /// Whether this one looks.
+    pub fn has(&self, arbiter: Arbiter) -> bool {
+        self.0.contains_key(&arbiter)
+    }
+
+    /// Whether one of them can change a verdict.
+    pub fn arbitrate(&self) -> bool {
+        let mut settings = self.0.values();
+        settings.any(|setting| setting.mode == Mode::Arbitrate)
     }
 
     /// What those that are on see, in the order of their names.
-    pub(crate) fn look(&self, facts: &Facts<'_>, tool: Option<&ToolShape>) -> Vec<Signal> {
-        let seen = self.0.iter().filter_map(|(arbiter, &severity)| {
-            Some(Signal {
+    pub(crate) fn look(
+        &self,
+        facts: &Facts<'_>,
+        tool: Option<&ToolShape>,
+        flagged: &BTreeSet<CalibrationClass>,
+    ) -> Seen {
+        let mut seen = Seen::default();
+        for (arbiter, setting) in self.iter() {
+            let Some(reason) = arbiter.look(facts, tool, flagged) else {
+                continue;
+            };
+            let among = match setting.mode {
+                Mode::Arbitrate => &mut seen.signals,
+                Mode::Observe => &mut seen.observed,
+            };
+            among.push(Signal {
                 arbiter: arbiter.as_str().to_owned(),
-                severity,
-                reason: arbiter.look(facts, tool)?,
-            })
-        });
-        seen.collect()
+                severity: setting.severity,
+                reason,
+            });
+        }
+        seen
     }
 }
 
 fn is_consequential(facts: &Facts<'_>) -> bool {
     facts.contract.required_level >= Rung::L3
+}
+
+fn tool_sequence(facts: &Facts<'_>) -> Option<String> {
+    let kind = StepKind::of(facts.contract);
+    let Sequence { read, external } = facts.trail.completed_by(kind)?;
+    let ago = |steps: u64| match steps {
+        1 => "1 step".to_owned(),
+        steps => format!("{steps} steps"),
+    };
+    Some(format!(
+        "it writes, {} after something reached outside and {} after something was read",
+        ago(external),
+        ago(read)
+    ))
+}
+
+fn calibration_flag(facts: &Facts<'_>, flagged: &BTreeSet<CalibrationClass>) -> Option<String> {
+    if !is_consequential(facts) || flagged.is_empty() {
+        return None;
+    }
+    let of_flagged = facts.dependencies.iter().find_map(|dependency| {
+        let class = dependency.class.as_ref()?;
+        flagged.contains(class).then_some((dependency, class))
+    });
+    let (dependency, class) = of_flagged?;
+    Some(format!(
+        "the decision rests on belief `{}` of class `{}`, whose confidence is not borne out by what came of it",
+        dependency.belief,
+        class.shown()
+    ))
 }
 
 fn low_confidence(facts: &Facts<'_>) -> Option<String> {

@@ -34,6 +34,14 @@ pub fn explain(judgement: &Judgement) -> String {
             inert(&signal.reason)
         ));
     }
+    for signal in &judgement.observed {
+        sentences.push(format!(
+            "`{}`, which only observes, saw, as {}: {}.",
+            Excerpt::of(&signal.arbiter),
+            signal.severity,
+            inert(&signal.reason)
+        ));
+    }
     sentences.extend(requirement(judgement));
     sentences.push(format!("The policy in force is `{}`.", judgement.policy));
     sentences.join("\n")

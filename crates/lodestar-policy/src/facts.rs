@@ -9,10 +9,12 @@ use lodestar_core::chain::{Confidence, Freshness, Retrieval, Security, Truth};
 use lodestar_core::contract::{ArgumentRole, Contract};
 use lodestar_core::fingerprint::{Fingerprint, NormalPath};
 use lodestar_core::id::{ActionId, BeliefId};
-use lodestar_core::name::{ActorId, ServerIdentity, ToolName};
+use lodestar_core::name::{ActorId, CalibrationClass, ServerIdentity, ToolName};
 use lodestar_core::provenance::ArgumentProvenance;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
+
+use crate::trail::Trail;
 
 /// A tool, as policies see it.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -59,6 +61,9 @@ pub struct Dependency {
     pub confidence: Confidence,
     /// Whether it rests on something that was only read.
     pub rests_on_reading: bool,
+    /// With which others its confidence is measured; logs from before this was written have none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub class: Option<CalibrationClass>,
 }
 
 /// One proposed action, as the gate sees it.
@@ -82,4 +87,6 @@ pub struct Facts<'a> {
     pub provenance: &'a [ArgumentProvenance],
     /// What the decision rests on.
     pub dependencies: &'a [Dependency],
+    /// The steps of the session before it.
+    pub trail: Trail,
 }

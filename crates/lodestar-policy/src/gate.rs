@@ -16,13 +16,13 @@ use cedar_policy::{
 use lodestar_core::defence::Defence;
 use lodestar_core::digest::Digest;
 use lodestar_core::ladder::{CedarAnswer, Say, Verdict, floor};
-use lodestar_core::name::{Excerpt, PolicyId, ToolName};
+use lodestar_core::name::{CalibrationClass, Excerpt, PolicyId, ToolName};
 use thiserror::Error;
 
 use self::entities::entities_for;
 use self::ladder::{Ladder, deciding};
 use crate::annotation::{ApprovalAnnotation, Asked};
-use crate::arbiter::ArbiterRules;
+use crate::arbiter::{ArbiterRules, Seen};
 use crate::check::check_rules;
 use crate::facts::{Facts, ToolShape};
 use crate::finding::{Finding, Gravity};
@@ -60,6 +60,7 @@ pub struct Gate {
     tools: BTreeMap<ToolName, ToolShape>,
     resources: HashMap<ToolName, Resource>,
     arbiters: ArbiterRules,
+    flagged: BTreeSet<CalibrationClass>,
     asked: BTreeMap<PolicyId, Asked>,
     default: Requirement,
     warnings: Vec<Finding>,
@@ -129,11 +130,22 @@ impl Gate {
             schema,
             resources,
             arbiters,
+            flagged: BTreeSet::new(),
             default: default_requirement,
             warnings,
             authorizer: Authorizer::new(),
             taken_out: BTreeSet::new(),
         })
+    }
+
+    /// The same gate, told which calibration classes were flagged. Only an arbiter looks at them, so that a
+    /// flag can tighten and nothing else.
+    #[must_use]
+    pub fn flagging(mut self, classes: impl IntoIterator<Item = CalibrationClass>) -> Self {
+        if !self.lacks(Defence::CalibrationFlags) {
+            self.flagged.extend(classes);
+        }
+        self
     }
 
     /// The same gate, asking every policy about every action. Slower, and never of another opinion:
@@ -147,6 +159,7 @@ impl Gate {
             schema: self.schema.clone(),
             tools: self.tools.clone(),
             arbiters: self.arbiters.clone(),
+            flagged: self.flagged.clone(),
             asked: self.asked.clone(),
             default: self.default.clone(),
             warnings: self.warnings.clone(),
@@ -216,9 +229,10 @@ impl Gate {
             ladder.climb(Tightener::EvaluationError, worst.unwrap_or(Verdict::Allow));
         }
         ladder.climb(Tightener::Floor, floor(rung, counted));
-        let signals = match self.lacks(Defence::Sentinels) {
-            true => Vec::new(),
-            false => self.arbiters.look(facts, self.tools.get(facts.tool)),
+        let tool = self.tools.get(facts.tool);
+        let Seen { signals, observed } = match self.lacks(Defence::Sentinels) {
+            true => Seen::default(),
+            false => self.arbiters.look(facts, tool, &self.flagged),
         };
         for signal in signals.iter().chain(heard) {
             if self.lacks(Defence::ArbitersOnlyTighten) {
@@ -236,6 +250,7 @@ impl Gate {
             errors: errors.into_iter().collect(),
             tightened: ladder.tightened,
             signals,
+            observed,
             heard: heard.to_vec(),
             requirement,
             policy: self.policy.digest(),

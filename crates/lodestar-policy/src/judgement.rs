@@ -30,6 +30,9 @@ pub struct Judgement {
     /// What the gate's own arbiters saw, also what tightened nothing.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub signals: Vec<Signal>,
+    /// What sentinels saw that only observe: it changed nothing.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub observed: Vec<Signal>,
     /// What others had seen before the gate answered. It cannot be derived again, only heard.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub heard: Vec<Signal>,
@@ -56,6 +59,8 @@ pub(crate) struct JudgedLine<'a> {
     #[serde(skip_serializing_if = "<[_]>::is_empty")]
     signals: &'a [Signal],
     #[serde(skip_serializing_if = "<[_]>::is_empty")]
+    observed: &'a [Signal],
+    #[serde(skip_serializing_if = "<[_]>::is_empty")]
     heard: &'a [Signal],
     #[serde(skip_serializing_if = "Option::is_none")]
     requirement: Option<&'a Requirement>,
@@ -73,6 +78,7 @@ impl<'a> JudgedLine<'a> {
             errors: &judgement.errors,
             tightened: &judgement.tightened,
             signals: &judgement.signals,
+            observed: &judgement.observed,
             heard: &judgement.heard,
             requirement: judgement.requirement.as_ref(),
         }

@@ -21,6 +21,7 @@ mod settings;
 mod slice;
 mod suite;
 mod text;
+mod trail;
 mod value;
 
 pub use approval::{
@@ -28,7 +29,7 @@ pub use approval::{
     Counted, Denial, Desk, Heard, Hearing, NotSpendable, Refusal, Requests, Signed, Standing,
     Unreadable,
 };
-pub use arbiter::{Arbiter, ArbiterError, ArbiterRules};
+pub use arbiter::{Alert, Arbiter, ArbiterError, ArbiterRules, Mode, Setting};
 pub use check::check;
 pub use explain::explain;
 pub use facts::{Agent, Dependency, Facts, ToolShape};
@@ -48,3 +49,4 @@ pub use suite::{
     Case, CaseAgent, CaseBelief, CaseError, CaseResult, Ending, Suite, SuiteError, SuiteResult,
     Summary, json_of_toml,
 };
+pub use trail::{SEQUENCE_STEPS, StepKind, Trail};

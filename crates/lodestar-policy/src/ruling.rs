@@ -48,6 +48,7 @@ use lodestar_core::time::Timestamp;
 use lodestar_log::{AppendError, LogWriter};
 
 use crate::approval::Closing;
+use crate::arbiter::{Alert, Arbiter};
 use crate::facts::Facts;
 use crate::gate::Gate;
 use crate::judgement::{JudgedLine, Judgement, Signal};
@@ -245,8 +246,34 @@ impl Denied {
     }
 }
 
+/// The events that a verdict follows from: the proposal, and one for each arbiter that saw something.
+struct Parents {
+    seqs: [u64; 1 + Arbiter::ALL.len()],
+    len: usize,
+}
+
+impl Parents {
+    fn of(proposed: u64) -> Self {
+        Self {
+            seqs: [proposed; 1 + Arbiter::ALL.len()],
+            len: 1,
+        }
+    }
+
+    /// INVARIANT: at most once for each arbiter.
+    fn push(&mut self, alerted: u64) {
+        self.seqs[self.len] = alerted;
+        self.len += 1;
+    }
+
+    fn as_slice(&self) -> &[u64] {
+        &self.seqs[..self.len]
+    }
+}
+
 impl Gate {
-    /// Judges an action and records the verdict; what comes back names the record.
+    /// Judges an action and records the verdict; what comes back names the record. What sentinels saw is
+    /// recorded before it, and the verdict names that.
     pub fn rule(
         &self,
         facts: &Facts<'_>,
@@ -256,8 +283,13 @@ impl Gate {
         proposed: u64,
     ) -> Result<Ruling, AppendError> {
         let judgement = self.judge(facts, heard);
+        let mut parents = Parents::of(proposed);
+        for alert in Alert::of(&judgement) {
+            let kind = EventType::SENTINEL_ALERTED;
+            parents.push(log.append(kind, actor, &[proposed], &alert)?.seq());
+        }
         let line = JudgedLine::of(&judgement);
-        let receipt = log.append(EventType::ACTION_JUDGED, actor, &[proposed], &line)?;
+        let receipt = log.append(EventType::ACTION_JUDGED, actor, parents.as_slice(), &line)?;
         let seq = receipt.seq();
         let fingerprint = facts.fingerprint;
         let session = log.dir().session().clone();

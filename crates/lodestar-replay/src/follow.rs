@@ -26,7 +26,7 @@ pub(crate) const PAGE: usize = 512;
 pub(crate) const LOST: u64 = i64::MAX as u64;
 
 /// A session that does not count, and why.
-#[derive(Debug, Clone, PartialEq, Eq, serde::Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 pub struct Refused {
     /// Which.
     pub session: String,
@@ -123,6 +123,10 @@ impl Counted {
             _ => None,
         };
         Self { dir, closed }
+    }
+
+    pub(crate) fn dir(&self) -> &SessionDir {
+        &self.dir
     }
 
     fn name(&self) -> LogName {
@@ -329,7 +333,7 @@ fn keep_newer(tx: &mut dyn Writing, rows: &[StoredRow]) -> Result<(), ReplayErro
 }
 
 /// The ledger, as it stands now.
-fn ledger(log: &ProjectLog, trust: &Trust) -> Result<Ledger, ReplayError> {
+pub(crate) fn ledger(log: &ProjectLog, trust: &Trust) -> Result<Ledger, ReplayError> {
     let (ledger, problems) = Ledger::read(log, trust, &BTreeSet::new())?;
     match problems.into_iter().next() {
         Some(problem) => Err(ReplayError::Ledger(problem)),

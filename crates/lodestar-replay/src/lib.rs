@@ -5,12 +5,14 @@
 //! - [`follow_alone`]: what one session came to, whatever it lacked
 //! - [`examine`]: does a store say what its logs say?
 //! - [`Results`]: what the calls of a session returned, and what adopting it means
+//! - [`calibration`]: which beliefs were settled, and what was measured of them
 //! - [`derive`]: does a session follow from its own log, verdict by verdict?
 //!
 //! A session counts only if the ledger knows it and its own chain, checkpoint and payloads verify;
 //! one that does not is named and passed over.
 #![deny(missing_docs)]
 
+pub mod calibration;
 mod examine;
 mod follow;
 mod results;

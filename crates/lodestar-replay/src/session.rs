@@ -237,6 +237,7 @@ fn gate(opening: &Opening, policy: Policy) -> Result<Gate, String> {
         opening.arbiters.clone(),
         opening.approvals_default.clone(),
     )
+    .map(|gate| gate.flagging(opening.flagged().cloned()))
     .map_err(|problem| problem.to_string())
 }
 

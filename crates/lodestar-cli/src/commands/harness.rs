@@ -1,5 +1,6 @@
-//! `lodestar harness`: the executable threat model.
+//! `lodestar harness`: the executable threat model, and how well confidence is borne out.
 
+mod calibrate;
 mod list;
 mod run;
 
@@ -10,7 +11,13 @@ use clap::{Args, Subcommand};
 use crate::cli::App;
 use crate::failure::{Exit, Failure};
 
+const AFTER_HELP: &str = "\
+Examples:
+  lodestar harness run              all probes, each with its contrast run
+  lodestar harness calibrate        how well confidence matches what came of it";
+
 #[derive(Debug, Args)]
+#[command(after_help = AFTER_HELP)]
 pub(crate) struct HarnessArgs {
     #[command(subcommand)]
     command: HarnessCommand,
@@ -22,11 +29,14 @@ enum HarnessCommand {
     Run(run::RunArgs),
     /// List the probes: what each shows, and what it does not
     List(list::ListArgs),
+    /// Measure how well the confidence of beliefs matches what came of them, and record it
+    Calibrate(calibrate::CalibrateArgs),
 }
 
 pub(crate) fn run(args: &HarnessArgs, app: &mut App) -> Result<Exit, Failure> {
     match &args.command {
         HarnessCommand::Run(args) => run::run(args, app),
         HarnessCommand::List(args) => list::run(args, app),
+        HarnessCommand::Calibrate(args) => calibrate::run(args, app),
     }
 }

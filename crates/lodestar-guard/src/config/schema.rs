@@ -12,7 +12,7 @@ use lodestar_core::sensitivity::{DataSensitivity, Sensitivity};
 use lodestar_core::statement::ConfirmationOrigin;
 use lodestar_kernel::grade::Grade;
 use lodestar_policy::confirmation::{ConfirmationKey, Confirmations, Mode};
-use lodestar_policy::{Approver, Arbiter};
+use lodestar_policy::{Approver, Arbiter, Mode as SentinelMode};
 use serde::de::DeserializeOwned;
 use serde_json::{Map, Value, json};
 
@@ -200,7 +200,7 @@ fn config() -> Value {
         (
             "sentinels",
             May,
-            "Monitors that tighten the gate: a list of names, or a table of names and severities.",
+            "Monitors that tighten the gate, or only observe: a list of names and tables, or a table by name.",
             sentinels(),
         ),
         (
@@ -330,13 +330,34 @@ fn http() -> Value {
 
 fn sentinels() -> Value {
     let names: Vec<&str> = Arbiter::ALL.iter().map(|one| one.as_str()).collect();
-    let severities: Map<String, Value> = names
+    let set = || {
+        vec![
+            (
+                "severity",
+                May,
+                "How grave what it sees is: its own severity, or a stricter one.",
+                word(Severity::ALL),
+            ),
+            (
+                "mode",
+                May,
+                "Whether it has a say in verdicts, as it has where nothing is said, or only records.",
+                one_of::<SentinelMode>(),
+            ),
+        ]
+    };
+    let mut named = vec![("name", Must, "Which.", json!({"enum": names.clone()}))];
+    named.extend(set());
+    let by_name: Map<String, Value> = names
         .iter()
-        .map(|name| ((*name).to_owned(), word(Severity::ALL)))
+        .map(|name| {
+            let setting = json!({"oneOf": [word(Severity::ALL), members_of(set())]});
+            ((*name).to_owned(), setting)
+        })
         .collect();
     json!({"oneOf": [
-        {"type": "array", "items": {"enum": names}},
-        {"type": "object", "properties": severities, "additionalProperties": false},
+        {"type": "array", "items": {"oneOf": [{"enum": names}, members_of(named)]}},
+        {"type": "object", "properties": by_name, "additionalProperties": false},
     ]})
 }
 

@@ -4,15 +4,20 @@
 use std::collections::{BTreeMap, VecDeque};
 use std::fmt::Display;
 
+use lodestar_core::contract::Contract;
 use lodestar_core::event::EventType;
 use lodestar_core::id::{ActionId, RequestId};
+use lodestar_core::name::ToolName;
 use lodestar_core::time::Timestamp;
 use lodestar_kernel::opening::Opening;
 use lodestar_kernel::record::{Cleared, Finished, Rejected, Unknown};
 use lodestar_kernel::terse;
 use lodestar_log::{Event, Reader, SessionDir};
 use lodestar_policy::confirmation::{Consumed, SpentBefore};
-use lodestar_policy::{Answer, ApprovalRequest, Closed, Closing, Requests, Standing};
+use lodestar_policy::{
+    Answer, ApprovalRequest, Arbiter, Closed, Closing, Requests, Standing, StepKind, Trail,
+};
+use serde::Deserialize;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 
@@ -39,6 +44,10 @@ pub(crate) struct Past {
     /// The requests that something was said of last.
     lately: VecDeque<RequestId>,
     unfinished: BTreeMap<ActionId, (u64, Unknown)>,
+    /// What was proposed and may yet become a step.
+    proposed: BTreeMap<ActionId, StepKind>,
+    /// Its steps, where somebody looked at them.
+    pub(crate) trail: Trail,
 }
 
 impl Past {
@@ -57,7 +66,7 @@ impl Past {
 
     fn follow(&mut self, event: &Event, dir: &SessionDir) -> Result<(), GuardError> {
         let kind = EventType::parse(event.kind.as_bytes());
-        let Some(kind) = kind.filter(|kind| CONCERNED.contains(kind)) else {
+        let Some(kind) = kind.filter(|kind| self.is_concerned_by(*kind)) else {
             return Ok(());
         };
         // What was redacted may have been what spent a grant: nobody can tell any more.
@@ -65,11 +74,20 @@ impl Past {
             self.is_whole = false;
             return Ok(());
         };
-        let told = Told::read(kind, payload);
+        let told = Told::read(kind, payload, self.opening.as_ref());
         if let Some(told) = told {
             self.take_in(event.seq, told);
         }
         Ok(())
+    }
+
+    /// Proposals matter where their order does.
+    fn is_concerned_by(&self, kind: EventType) -> bool {
+        if kind != EventType::ACTION_PROPOSED {
+            return CONCERNED.contains(&kind);
+        }
+        let opening = self.opening.as_ref();
+        opening.is_some_and(|opening| opening.arbiters.has(Arbiter::AnomalousToolSequence))
     }
 
     fn take_in(&mut self, seq: u64, told: Told) {
@@ -79,6 +97,9 @@ impl Past {
         }
         match told {
             Told::Opened(opening) => self.opening = Some(*opening),
+            Told::Proposed(action, kind) => {
+                self.proposed.insert(action, kind);
+            }
             Told::Halted => self.halted = true,
             Told::Requested(request) => {
                 self.recorded.insert(request.id, seq);
@@ -120,6 +141,9 @@ impl Past {
     }
 
     fn cleared(&mut self, seq: u64, cleared: Cleared) {
+        if let Some(kind) = self.proposed.remove(&cleared.action) {
+            self.trail.step(kind);
+        }
         if let Some(request) = cleared.request {
             self.requests.close(request, Closing::Spent);
         }
@@ -165,6 +189,7 @@ impl Past {
 /// What an event says, as far as it concerns whoever comes after.
 enum Told {
     Opened(Box<Opening>),
+    Proposed(ActionId, StepKind),
     Halted,
     Requested(Box<ApprovalRequest>),
     Answered(Box<Answer>),
@@ -184,6 +209,7 @@ impl Told {
             Self::Cleared(cleared) => cleared.request,
             Self::Rejected(rejected) => rejected.spent_in_vain(),
             Self::Opened(_)
+            | Self::Proposed(..)
             | Self::Halted
             | Self::Requested(_)
             | Self::Consumed(_)
@@ -192,8 +218,12 @@ impl Told {
     }
 
     /// None where it cannot be read: verification and replay say so.
-    fn read(kind: EventType, payload: Value) -> Option<Self> {
+    fn read(kind: EventType, payload: Value, opening: Option<&Opening>) -> Option<Self> {
         Some(match kind {
+            EventType::ACTION_PROPOSED => {
+                let (action, kind) = step(read(payload)?, opening?)?;
+                Self::Proposed(action, kind)
+            }
             EventType::SESSION_OPENED => Self::Opened(read(payload)?),
             EventType::SESSION_HALTED => Self::Halted,
             EventType::APPROVAL_REQUESTED => Self::Requested(read(payload)?),
@@ -213,6 +243,30 @@ impl Told {
             _ => return None,
         })
     }
+}
+
+/// What a proposal would do: its own contract counts, and the tool's where it has none.
+fn step(proposal: Step, opening: &Opening) -> Option<(ActionId, StepKind)> {
+    let kind = match &proposal.contract {
+        Some(contract) => StepKind::of(contract),
+        None => {
+            let mut tools = opening.tools.iter();
+            StepKind::of(
+                &tools
+                    .find(|tool| tool.shape.name == proposal.tool)?
+                    .contract,
+            )
+        }
+    };
+    Some((proposal.id, kind))
+}
+
+/// A proposal, as far as it says what kind of step it would be.
+#[derive(Deserialize)]
+struct Step {
+    id: ActionId,
+    tool: ToolName,
+    contract: Option<Contract>,
 }
 
 const CONCERNED: [EventType; 13] = [

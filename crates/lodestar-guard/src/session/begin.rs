@@ -8,10 +8,11 @@ use std::sync::Arc;
 use lodestar_core::fingerprint::NormalPath;
 use lodestar_firewall::store::{MemoryStore, PostgresStore, SqliteStore, Store};
 use lodestar_kernel::measure::World;
-use lodestar_kernel::opening::{Opening, PolicyRecord};
+use lodestar_kernel::opening::{CalibrationInForce, ComputedAt, Opening, PolicyRecord};
 use lodestar_kernel::protect::Protected;
 use lodestar_log::{Clock, LogRoot, LogWriter, ProjectLog, WriterOptions};
-use lodestar_policy::Gate;
+use lodestar_policy::{Arbiter, Gate};
+use lodestar_replay::calibration::{Latest, Measured, latest};
 use lodestar_replay::catch_up;
 
 use super::OpenError;
@@ -34,6 +35,35 @@ pub(super) fn policy_record(gate: &Gate) -> PolicyRecord {
 pub(super) fn normal_root(config: &Config) -> Option<NormalPath> {
     let root = config.root().to_str()?;
     NormalPath::new(root).ok()
+}
+
+/// What was measured of beliefs, for the sentinel that looks at it.
+pub(super) fn calibration(
+    config: &Config,
+    keys: &Keys,
+    log: &ProjectLog,
+) -> Result<Option<CalibrationInForce>, OpenError> {
+    if !config.sentinels.has(Arbiter::CalibrationFlag) {
+        return Ok(None);
+    }
+    let Latest { measured, ignored } = latest(log, &keys.trust())?;
+    let ignored = ignored.into_iter();
+    let mut in_force = CalibrationInForce {
+        ignored: ignored
+            .map(|one| format!("session `{}`: {}", one.session, one.reason))
+            .collect(),
+        ..CalibrationInForce::default()
+    };
+    if let Some(Measured {
+        session,
+        seq,
+        computed,
+    }) = measured
+    {
+        in_force.flagged = computed.report.flagged().cloned().collect();
+        in_force.computed = Some(ComputedAt { session, seq });
+    }
+    Ok(Some(in_force))
 }
 
 /// Of what writes the log.

@@ -42,6 +42,15 @@ struct Remembered {
     /// Kept so that nobody else has them.
     _seats: Seats,
     recorder: SessionRecorder,
+    classes: Classes,
+}
+
+/// Whether the classes of beliefs stand beside what rests on them: only where somebody looks at them, for
+/// every proposal would carry them.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Classes {
+    Named,
+    LeftOut,
 }
 
 /// What a tool returned, owned, to be taken in on another thread.
@@ -128,11 +137,13 @@ impl Memory {
         seats: Seats,
         recorder: SessionRecorder,
         steps: Steps,
+        classes: Classes,
     ) -> Result<Self, GuardError> {
         let inner = Arc::new(Mutex::new(Remembered {
             firewall,
             _seats: seats,
             recorder,
+            classes,
         }));
         let remembered = Arc::clone(&inner);
         let backlog = Backlog::start(Box::new(move |taken| {
@@ -268,11 +279,11 @@ impl Remembered {
         let found = self.firewall.look_up(belief)?;
         Ok(found
             .filter(|(_, standing)| *standing == Standing::Genuine)
-            .map(|(stored, _)| dependency(&stored)))
+            .map(|(stored, _)| dependency(&stored, self.classes)))
     }
 }
 
-fn dependency(stored: &StoredBelief) -> Dependency {
+fn dependency(stored: &StoredBelief, classes: Classes) -> Dependency {
     let axes = stored.record.axes;
     Dependency {
         belief: stored.record.id,
@@ -282,6 +293,10 @@ fn dependency(stored: &StoredBelief) -> Dependency {
         freshness: axes.freshness,
         confidence: stored.record.confidence,
         rests_on_reading: stored.claim.lineage.quality() == EvidenceQuality::ExternalDocument,
+        class: match classes {
+            Classes::Named => Some(stored.record.calibration_class.clone()),
+            Classes::LeftOut => None,
+        },
     }
 }
 

@@ -20,18 +20,18 @@ use lodestar_kernel::step::Steps;
 use lodestar_kernel::stop::Stop;
 use lodestar_kernel::tool::Tool;
 use lodestar_kernel::{Kernel, Parts};
-use lodestar_policy::{Agent, Desk, Gate, GateError, PolicyError};
+use lodestar_policy::{Agent, Arbiter, Desk, Gate, GateError, PolicyError};
 use thiserror::Error;
 use tokio::sync::RwLock;
 
 use super::beforehand::Beforehand;
 use super::begin::{
-    Begun, keep_out_of_git, known_values, normal_root, policy_record, project_log, protected,
-    random_key, versions, world,
+    Begun, calibration, keep_out_of_git, known_values, normal_root, policy_record, project_log,
+    protected, random_key, versions, world,
 };
 use super::hold::Office;
 use super::index::Index;
-use super::memory::Memory;
+use super::memory::{Classes, Memory};
 use super::{Counted, Holds, Inner, Open, Session};
 use crate::config::{Backend, BadScope, Ceiling, Config};
 use crate::error::GuardError;
@@ -314,6 +314,7 @@ impl Setup {
             execution: execution.to_owned(),
         };
         let known = known_values(&config)?;
+        let calibration = calibration(&config, &keys, &log)?;
         let opening = Opening {
             purpose: purpose.to_owned(),
             agent: agent.clone(),
@@ -325,6 +326,7 @@ impl Setup {
             confirmations: config.confirmations.clone(),
             approvals_default: config.approvals.default.requirement(),
             arbiters: config.sentinels.clone(),
+            calibration,
             root: normal_root(&config),
             scope: scope.clone(),
             sensitivity: config.default_sensitivity,
@@ -332,6 +334,7 @@ impl Setup {
             versions: versions(),
             defences_off: without.iter().map(ToString::to_string).collect(),
         };
+        let gate = gate.flagging(opening.flagged().cloned());
         let Begun {
             log: writer,
             past,
@@ -342,6 +345,8 @@ impl Setup {
         } = Begun::begin(&config, &keys, &log, &opening)?;
         let goes_on = past.is_some();
         let past = past.unwrap_or_default();
+        let trail = opening.arbiters.has(Arbiter::AnomalousToolSequence);
+        let trail = trail.then_some(past.trail);
         let spent = past.spent().map(|consumed| consumed.id).collect();
         let confirmations = Beforehand::open(&config, spent)?;
         keep_out_of_git(&config)?;
@@ -349,7 +354,11 @@ impl Setup {
         let (mut firewall, seats) =
             Firewall::open(store, keys.keyring(), extractors, Box::new(surroundings));
         firewall.age(log.project(), &mut recorder)?;
-        let memory = Memory::new(firewall, seats, recorder, steps.clone())?;
+        let classes = match opening.calibration {
+            Some(_) => Classes::Named,
+            None => Classes::LeftOut,
+        };
+        let memory = Memory::new(firewall, seats, recorder, steps.clone(), classes)?;
         let kernel = Kernel::new(Parts {
             world: world(&config, &gate).with_beliefs(Arc::new(memory.clone())),
             protected,
@@ -358,6 +367,7 @@ impl Setup {
             agent,
             clock: writer.clock().clone(),
             steps,
+            trail,
         });
         let desk = Desk::restored(past.requests, past.recorded);
         let desk = match without.contains(&Defence::HoldsWait) {
@@ -377,6 +387,7 @@ impl Setup {
                 holds,
                 office: Mutex::new(Office::new(desk)),
                 abandoned,
+                calibration: opening.calibration,
                 listeners: Mutex::default(),
                 ears: Mutex::default(),
                 deaf: Stop::new(),
@@ -412,7 +423,7 @@ impl Setup {
                 holds => Ok(holds.clone()),
             };
         }
-        let monitored = !self.config.sentinels.is_empty();
+        let monitored = self.config.sentinels.arbitrate();
         let holdable = registry.iter().find(|entry| {
             let record = entry.record();
             let asks = monitored || gate.may_ask(&record.shape.name);

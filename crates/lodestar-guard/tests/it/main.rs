@@ -7,6 +7,7 @@
 mod attacks;
 mod beforehand;
 mod boxed;
+mod calibration;
 mod calls;
 mod crash;
 mod drop;
@@ -29,6 +30,7 @@ mod rebuild;
 mod replay;
 mod resume;
 mod script;
+mod sentinels;
 mod signed_for;
 mod steps;
 mod tamper;

@@ -1,6 +1,7 @@
 //! Probes about what may run.
 
 mod arbiters;
+mod calibration;
 mod clearing;
 mod grades;
 mod holds;
@@ -24,6 +25,7 @@ pub(super) fn probes() -> Vec<Probe> {
         push::probes(),
         own::probes(),
         arbiters::probes(),
+        calibration::probes(),
         inputs::probes(),
         clearing::probes(),
     ]

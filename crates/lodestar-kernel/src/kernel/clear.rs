@@ -8,7 +8,7 @@ use lodestar_core::event::EventType;
 use lodestar_core::id::ClearanceId;
 use lodestar_core::ladder::Rung;
 use lodestar_log::{AppendError, Barrier};
-use lodestar_policy::{Permit, Revoked};
+use lodestar_policy::{Permit, Revoked, StepKind};
 use thiserror::Error;
 
 use super::hold::{HeldWorld, going_out};
@@ -129,7 +129,11 @@ impl Kernel {
         };
         let kind = EventType::ACTION_CLEARED;
         let line = ClearedLine::of(&cleared);
-        let append = || self.log.append(kind, self.actor(), &parents, &line);
+        let append = || {
+            let step = StepKind::of(&action.contract);
+            let record = || self.log.append(kind, self.actor(), &parents, &line);
+            self.trail.step(step, record)
+        };
         let clearing = permit.spend(|| self.halt.unless_halted(append));
         let receipt = match (clearing, permit.request()) {
             (Ok(Some(receipt)), _) => receipt?,

@@ -13,7 +13,7 @@ use lodestar_core::ladder::Rung;
 use lodestar_core::name::ToolName;
 use lodestar_core::provenance::ArgumentProvenance;
 use lodestar_log::AppendError;
-use lodestar_policy::{Dependency, Facts};
+use lodestar_policy::{Dependency, Facts, Trail};
 use serde_json::{Map, Value};
 use thiserror::Error;
 
@@ -47,6 +47,7 @@ pub struct Proposed {
     pub(super) proposal: Proposal,
     pub(super) entry: Arc<Entry>,
     pub(super) seq: u64,
+    pub(super) trail: Trail,
 }
 
 impl Proposed {
@@ -57,7 +58,7 @@ impl Proposed {
 
     /// As the gate sees it.
     pub fn facts(&self) -> Facts<'_> {
-        self.proposal.facts()
+        self.proposal.facts(self.trail)
     }
 
     /// The event that recorded it.
@@ -100,13 +101,15 @@ impl Kernel {
             Ok((mut proposal, entry)) => {
                 let kind = EventType::ACTION_PROPOSED;
                 let line = ProposedLine::of(&proposal);
-                let receipt = self.log.append(kind, self.actor(), &parents, &line)?;
+                let append = || self.log.append(kind, self.actor(), &parents, &line);
+                let (receipt, trail) = self.trail.before(append)?;
                 proposal.action.proposed_at = receipt.time();
                 self.steps.made(Step::Proposed);
                 let proposed = Proposed {
                     proposal,
                     entry,
                     seq: receipt.seq(),
+                    trail,
                 };
                 self.refuse_unmet(proposed)
             }

@@ -66,6 +66,7 @@ impl BeliefView for Standing {
             freshness: Freshness::Fresh,
             confidence: Confidence::EXTRACTED,
             rests_on_reading: false,
+            class: None,
         }))
     }
 }
@@ -190,6 +191,7 @@ fn stage(preconditions: Vec<Precondition>) -> Stage {
         },
         clock: Clock::system(),
         steps: Steps::default(),
+        trail: None,
     });
     Stage {
         root,

@@ -4,6 +4,7 @@ use std::sync::atomic::Ordering;
 use std::sync::{Arc, PoisonError};
 
 use lodestar_core::event::EventType;
+use lodestar_core::name::Excerpt;
 use lodestar_core::time::Timestamp;
 use lodestar_firewall::event::Surroundings as _;
 use lodestar_guard::config::Reached;
@@ -65,6 +66,12 @@ impl Conversation {
         setup = self.with_favours(setup, &scope);
         let (setup, catalogue) = compared.offer(setup, &up, &scope, config.naming);
         let session = setup.open().await.map_err(|problem| problem.to_string())?;
+        for ignored in session.calibration().iter().flat_map(|one| &one.ignored) {
+            eprintln!(
+                "lodestar: a calibration does not count: {}",
+                Excerpt::of(ignored)
+            );
+        }
         let record = || -> Result<(), lodestar_guard::GuardError> {
             for (server, up) in &up {
                 session.note_proxied(EventType::SERVER_STARTED, &started(server, up))?;

@@ -17,6 +17,7 @@ impl Gate {
     /// - [`Defence::DefaultDeny`], what no policy speaks of runs;
     /// - [`Defence::EvaluationErrors`], what cannot be evaluated is left out;
     /// - [`Defence::Sentinels`], no arbiter of the gate's own looks;
+    /// - [`Defence::CalibrationFlags`], nobody hears which classes were flagged;
     /// - [`Defence::ArbitersOnlyTighten`], the last that anybody saw counts, and nothing before it.
     #[must_use]
     pub fn without(mut self, defences: &[Defence]) -> Self {

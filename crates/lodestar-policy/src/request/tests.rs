@@ -13,6 +13,7 @@ use serde_json::json;
 use super::*;
 use crate::facts::{Agent, ToolShape};
 use crate::schema::{CedarSchema, Kind, Question};
+use crate::trail::Trail;
 
 fn shape() -> ToolShape {
     serde_json::from_value(json!({
@@ -81,6 +82,7 @@ fn put(arguments: &Map<String, Value>) -> (bool, bool) {
         paths: &["a/b".parse().unwrap()],
         provenance: &provenance,
         dependencies: &[],
+        trail: Trail::default(),
     };
     let reviewed = Reviewed::of(declared, arguments);
     let context = context(&facts, None, declared, &reviewed, &Reads::everything()).unwrap();

@@ -17,6 +17,7 @@ use thiserror::Error;
 use crate::facts::{Agent, Dependency, Facts, ToolShape};
 use crate::gate::Gate;
 use crate::judgement::Judgement;
+use crate::trail::Trail;
 
 /// One proposal, and what the gate has to say to it.
 #[derive(Debug, Clone, PartialEq, Deserialize)]
@@ -173,6 +174,7 @@ impl Case {
             paths: &paths,
             provenance: &self.provenance(&arguments)?,
             dependencies: &self.dependencies(),
+            trail: Trail::default(),
         };
         Ok(gate.judge(&facts, &[]))
     }
@@ -225,6 +227,7 @@ impl Case {
             freshness: belief.freshness,
             confidence: belief.confidence,
             rests_on_reading: belief.rests_on_reading,
+            class: None,
         });
         dependencies.collect()
     }

@@ -23,6 +23,7 @@ fn sound() -> Dependency {
         freshness: Freshness::Fresh,
         confidence: Confidence::new(0.5).unwrap(),
         rests_on_reading: false,
+        class: None,
     }
 }
 
@@ -172,6 +173,6 @@ fn a_severity_can_be_made_stricter_and_not_milder() {
     let unknown = ArbiterRules::new([("untrusted-arguments", None)]).unwrap_err();
     assert_eq!(
         unknown.to_string(),
-        "unknown arbiter `untrusted-arguments`; expected one of `low-confidence-action`, `suspicious-memory-origin`, `untrusted-argument`"
+        "unknown arbiter `untrusted-arguments`; expected one of `anomalous-tool-sequence`, `calibration-flag`, `low-confidence-action`, `suspicious-memory-origin`, `untrusted-argument`"
     );
 }

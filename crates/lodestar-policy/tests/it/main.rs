@@ -14,6 +14,7 @@ mod laws;
 mod model;
 mod requirements;
 mod schema;
+mod sentinels;
 mod signing;
 mod slicing;
 mod suite;

@@ -14,7 +14,7 @@ use lodestar_core::sensitivity::DataSensitivity;
 use lodestar_core::time::Timestamp;
 use lodestar_policy::{
     Agent, ArbiterRules, Dependency, Facts, Gate, GateError, Judgement, Policy, Requirement,
-    Signal, ToolShape, Unsigned,
+    Signal, ToolShape, Trail, Unsigned,
 };
 use serde_json::{Map, Value, json};
 
@@ -139,6 +139,7 @@ pub(crate) struct Call {
     pub(crate) paths: Vec<NormalPath>,
     pub(crate) provenance: Vec<ArgumentProvenance>,
     pub(crate) dependencies: Vec<Dependency>,
+    pub(crate) trail: Trail,
 }
 
 impl Call {
@@ -158,6 +159,7 @@ impl Call {
             paths: Vec::new(),
             provenance: Vec::new(),
             dependencies: Vec::new(),
+            trail: Trail::default(),
         }
     }
 
@@ -172,6 +174,7 @@ impl Call {
             paths: &self.paths,
             provenance: &self.provenance,
             dependencies: &self.dependencies,
+            trail: self.trail,
         }
     }
 

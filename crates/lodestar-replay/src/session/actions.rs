@@ -1,5 +1,6 @@
 //! The actions of a session, derived again: proposals, verdicts, answers, clearances, ends.
 
+mod alerts;
 mod notes;
 mod words;
 
@@ -18,7 +19,7 @@ use lodestar_kernel::opening::Opening;
 use lodestar_kernel::record::{Cleared, Finished, Proposal, Rejected, Rejection, Unknown};
 use lodestar_kernel::registry::ToolRecord;
 use lodestar_log::Event;
-use lodestar_policy::{ApprovalRequest, Gate, Judgement, explain};
+use lodestar_policy::{Alert, ApprovalRequest, Facts, Gate, Judgement, StepKind, Trail, explain};
 use serde_json::Value;
 
 use super::{Difference, Otherwise, SessionReplay};
@@ -34,16 +35,28 @@ pub(super) struct Actions {
     actions: BTreeMap<ActionId, Followed>,
     words: Words,
     halted: bool,
+    trail: Trail,
 }
 
 /// How far an action has come.
 struct Followed {
     proposed: u64,
     proposal: Proposal,
+    /// The steps before it.
+    trail: Trail,
+    /// What sentinels were recorded to have seen in it.
+    alerts: Vec<(u64, Alert<'static>)>,
     judged: Option<(u64, Judgement)>,
     cleared: bool,
     ended: bool,
     rejected: bool,
+}
+
+impl Followed {
+    /// As the gate saw it.
+    fn facts(&self) -> Facts<'_> {
+        self.proposal.facts(self.trail)
+    }
 }
 
 impl Actions {
@@ -60,6 +73,7 @@ impl Actions {
             actions: BTreeMap::new(),
             words: Words::default(),
             halted: false,
+            trail: Trail::default(),
         }
     }
 
@@ -68,6 +82,7 @@ impl Actions {
         [
             EventType::ACTION_PROPOSED,
             EventType::ACTION_JUDGED,
+            EventType::SENTINEL_ALERTED,
             EventType::ACTION_CLEARED,
             EventType::ACTION_REJECTED,
             EventType::ACTION_COMPLETED,
@@ -122,7 +137,8 @@ impl Actions {
         };
         match kind {
             EventType::ACTION_PROPOSED => self.proposed(notes.read(payload), &mut notes),
-            EventType::ACTION_JUDGED => self.judged(notes.read(payload), &mut notes),
+            EventType::SENTINEL_ALERTED => self.alerted(notes.read(payload), event, &mut notes),
+            EventType::ACTION_JUDGED => self.judged(notes.read(payload), event, &mut notes),
             EventType::APPROVAL_REQUESTED => self.requested(notes.read(payload), &mut notes),
             EventType::APPROVAL_GRANTED
             | EventType::APPROVAL_DENIED
@@ -180,6 +196,8 @@ impl Actions {
         let followed = Followed {
             proposed: notes.seq,
             proposal,
+            trail: self.trail,
+            alerts: Vec::new(),
             judged: None,
             cleared: false,
             ended: false,
@@ -194,7 +212,7 @@ impl Actions {
         }
     }
 
-    fn judged(&mut self, judgement: Option<Judgement>, notes: &mut Notes<'_>) {
+    fn judged(&mut self, judgement: Option<Judgement>, event: &Event, notes: &mut Notes<'_>) {
         let Some(judgement) = judgement else { return };
         let Some(action) = self.actions.get_mut(&judgement.action) else {
             return notes.differ("a verdict", "that no such action was proposed");
@@ -203,14 +221,20 @@ impl Actions {
             notes.differ("a verdict", "that there was one before");
         }
         // What the gate's own arbiters saw is derived; what others said was only heard.
-        let derived = self.gate.judge(&action.proposal.facts(), &judgement.heard);
+        let derived = self.gate.judge(&action.facts(), &judgement.heard);
         notes.replay.verdicts += 1;
         if derived != judgement {
             notes.differ(told(&judgement), told(&derived));
         }
+        alerts::check(
+            &derived,
+            &action.alerts,
+            (action.proposed, &event.parents),
+            notes,
+        );
         let verdict = judgement.verdict;
         if let Some(other) = &self.other {
-            let would_be = other.judge(&action.proposal.facts(), &judgement.heard);
+            let would_be = other.judge(&action.facts(), &judgement.heard);
             if would_be.verdict != verdict {
                 notes
                     .replay
@@ -285,6 +309,9 @@ impl Actions {
         };
         if std::mem::replace(&mut action.cleared, true) {
             notes.differ("a clearance", "that there was one before");
+        } else {
+            let kind = StepKind::of(&action.proposal.action.contract);
+            self.trail.step(kind);
         }
         if halted {
             notes.differ("a clearance", "that the session was halted");

@@ -283,6 +283,13 @@ fn print_end(wrapped: &Wrapped<ScriptRun>, root: &Path, out: &mut Out) -> Result
         );
         writeln!(out, "{}", paint.warn(line))?;
     }
+    for ignored in wrapped.calibration.iter().flat_map(|one| &one.ignored) {
+        let line = format!(
+            "! a calibration does not count: {}",
+            inert::line(ignored, 300)
+        );
+        writeln!(out, "{}", paint.warn(line))?;
+    }
     let at = match place::here().is_ok_and(|here| here.starts_with(root)) {
         true => String::new(),
         false => format!(" --root {}", inert::path(root)),

@@ -170,7 +170,7 @@ fn sentinel_gates(stage: &Stage) -> Outcome {
 }
 
 /// The log says which arbiter tightened a verdict.
-fn tightened(record: &Record, arbiter: &str) -> Outcome {
+pub(super) fn tightened(record: &Record, arbiter: &str) -> Outcome {
     let mut judged = record.of("action.judged@");
     let by = judged.any(|one| {
         let steps = one.payload["tightened"].as_array();
@@ -199,7 +199,7 @@ fn guard_gates(stage: &Stage) -> Outcome {
         session.context(None, 1).await?;
         let alone = session.call("box.write", arguments()).await?;
         let record = project.record()?;
-        let mut beliefs = record.saying(ADDRESS);
+        let mut beliefs = record.saying("plan.md");
         let said = beliefs.find(|belief| belief.record.axes.truth == Truth::Unverified);
         let said = said.ok_or_else(|| Broken::Failed("nothing is believed of it".to_owned()))?;
         let options = vec!["do as it says".to_owned(), "leave it".to_owned()];

@@ -161,8 +161,13 @@ fn error_never_opens(stage: &Stage) -> Outcome {
         let errors = one.payload["errors"].as_array();
         errors.is_some_and(|errors| errors.iter().any(|error| error["policy"] == "limit"))
     });
-    hold(
-        named.count() == 2 && verdicts(&record, "deny") == 2,
-        || "the log does not name the policy that could not be evaluated",
-    )
+    hold(named.count() == 2 && verdicts(&record, "deny") == 2, || {
+        format!(
+            "the log does not name it: {:?}",
+            record
+                .of("action.judged@")
+                .map(|e| e.payload.to_string())
+                .collect::<Vec<_>>()
+        )
+    })
 }

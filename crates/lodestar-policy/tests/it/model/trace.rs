@@ -17,7 +17,7 @@ use lodestar_log::{LogRoot, LogWriter, WriterOptions};
 use lodestar_policy::confirmation::{Mode, Settled, settle};
 use lodestar_policy::{
     Agent, ApprovalRequest, Approver, Approvers, ArbiterRules, Book, Card, Desk, Facts, Gate,
-    Heard, Held, NotSpendable, Permit, Requirement, Ruling, Signed,
+    Heard, Held, NotSpendable, Permit, Requirement, Ruling, Signed, Trail,
 };
 use serde_json::json;
 
@@ -138,6 +138,7 @@ impl<'a> Real<'a> {
             paths: &card.paths,
             provenance: &[],
             dependencies: &[],
+            trail: Trail::default(),
         };
         let (log, actor) = (&self.stage.log, &self.stage.actor);
         match self.stage.gate.rule(&facts, &[], log, actor, 0).unwrap() {
