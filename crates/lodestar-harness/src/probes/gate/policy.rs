@@ -138,7 +138,7 @@ fn error_never_opens(stage: &Stage) -> Outcome {
     project.policy(
         "permit (principal, action in Action::\"run\", resource);\n\
          @id(\"limit\") forbid (principal, action, resource)\n\
-         when { context.args has cents && context.args.cents * 1000 > 500000 };\n",
+         when { context.args has cents && context.args.cents * 10000 > 5000000 };\n",
     )?;
     project.server(&server("bank", &[("pay", &[("cents", "integer")])]))?;
     project.grade("mcp.bank.pay", "L3", "arg_roles = { cents = \"payload\" }");
@@ -161,13 +161,8 @@ fn error_never_opens(stage: &Stage) -> Outcome {
         let errors = one.payload["errors"].as_array();
         errors.is_some_and(|errors| errors.iter().any(|error| error["policy"] == "limit"))
     });
-    hold(named.count() == 2 && verdicts(&record, "deny") == 2, || {
-        format!(
-            "the log does not name it: {:?}",
-            record
-                .of("action.judged@")
-                .map(|e| e.payload.to_string())
-                .collect::<Vec<_>>()
-        )
-    })
+    hold(
+        named.count() == 2 && verdicts(&record, "deny") == 2,
+        || "the log does not name the policy that could not be evaluated",
+    )
 }

@@ -2,7 +2,6 @@
 
 use std::path::Path;
 use std::process::Command;
-use std::sync::atomic::{AtomicBool, Ordering};
 
 use lodestar_core::statement::ApprovalDecision;
 use serde_json::json;
@@ -10,6 +9,9 @@ use serde_json::json;
 use crate::probe::{Broken, Outcome, Probe, hold, probe, settle};
 use crate::stage::Stage;
 use crate::world::{Project, answering};
+
+/// What nobody saw when they agreed.
+const UNSEEN: &str = "nobody saw this";
 
 pub(super) fn probes() -> Vec<Probe> {
     vec![probe! {
@@ -19,8 +21,8 @@ pub(super) fn probes() -> Vec<Probe> {
         scenario: "An agent asks to push a branch of a real repository to a real remote with the box's `git.push`. \
                    Somebody reads on the card which commits would go out, and agrees; before their agreement is \
                    there, another commit is made on the branch.",
-        asserts: "The remote did not get the commit that nobody saw: the push is refused as a world that moved. A push \
-                  that nothing came after arrives.",
+        asserts: "The remote did not get the commit that nobody saw, nor anything else: the push is refused, because \
+                  the world moved.",
         does_not_claim: "That a commit which is made while git itself is already sending is noticed, or that somebody \
                          who reads the card understands the commits on it.",
         class: "ASI09 AML.T0086",
@@ -47,35 +49,32 @@ fn pushed(stage: &Stage) -> Outcome {
          protocols = [\"file\"]\nrefs = [{{ branch = \"main\", to = \"refs/heads/main\" }}]\n",
         remote.display()
     ));
-    let (folder, slips) = (work.clone(), AtomicBool::new(false));
+    let folder = work.clone();
     let holds = answering(move |request| {
-        // What was there when the first was asked is all that goes out; into the second one something slips.
         let agreed = alice.answer(request, ApprovalDecision::Grant).ok();
-        if slips.swap(true, Ordering::SeqCst) && commit(&folder, "nobody saw this").is_err() {
-            return Vec::new();
-        }
+        let slipped = commit(&folder, UNSEEN);
+        let agreed = agreed.filter(|_| slipped.is_ok());
         agreed.into_iter().map(|(envelope, _)| envelope).collect()
     });
     let setup = project.setup()?.holds(holds);
     let reply = stage.block_on(async {
         let session = setup.open().await?;
-        let honest = session.call("git.push", json!({"branch": "main"})).await?;
-        settle(honest.ran(), || {
-            format!("an honest push does not arrive: {honest:?}")
-        })?;
-        commit(&work, "harmless too")?;
         let reply = session.call("git.push", json!({"branch": "main"})).await?;
         session.close("done").await?;
         Ok::<_, Broken>(reply)
     })??;
     let here = git(&work, &["log", "--format=%s", "main"])?;
-    settle(here.contains("nobody saw this"), || "nothing slipped in")?;
-    let there = git(&remote, &["log", "--format=%s", "main"])?;
-    settle(there.contains("harmless"), || "the remote is empty")?;
+    let granted = project.record()?.count("approval.granted@");
+    settle(
+        here.contains(UNSEEN) && granted == 1,
+        || "nobody agreed, or nothing slipped in",
+    )?;
+    let there = git(&remote, &["log", "--all", "--format=%s"])?;
     hold(
-        !there.contains("nobody saw this"),
+        !there.contains(UNSEEN),
         || "an approved push carried a commit that was made after the approval",
     )?;
+    hold(there.is_empty(), || format!("the remote got {there}"))?;
     let kind = reply.refusal().map(|why| why.kind());
     hold(kind == Some("precondition_failed"), || {
         format!("the push came back as {kind:?}")
