@@ -6,6 +6,7 @@
 
 mod entities;
 mod ladder;
+mod mistyped;
 mod taken_out;
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
@@ -16,11 +17,12 @@ use cedar_policy::{
 use lodestar_core::defence::Defence;
 use lodestar_core::digest::Digest;
 use lodestar_core::ladder::{CedarAnswer, Say, Verdict, floor};
-use lodestar_core::name::{CalibrationClass, Excerpt, PolicyId, ToolName};
+use lodestar_core::name::{CalibrationClass, PolicyId, ToolName};
 use thiserror::Error;
 
 use self::entities::entities_for;
 use self::ladder::{Ladder, deciding};
+use self::mistyped::forbids_of_broken;
 use crate::annotation::{ApprovalAnnotation, Asked};
 use crate::arbiter::{ArbiterRules, Seen};
 use crate::check::check_rules;
@@ -30,7 +32,7 @@ use crate::judgement::{ErrorKind, EvaluationError, Judgement, Requirement, Signa
 use crate::policy::Policy;
 use crate::request::{Reviewed, context};
 use crate::schema::{CedarSchema, Kind, SchemaError};
-use crate::slice::{Asked as Question, Resource, Slice, Slicer, Slicing};
+use crate::slice::{Asked as Question, Resource, Slicer, Slicing};
 use crate::text::inert;
 
 /// Why there is no gate.
@@ -368,34 +370,6 @@ impl Answers {
             policy: None,
             message: inert(&message),
         });
-    }
-}
-
-/// A forbid that can look at an argument which is not what it was promised could have been meant.
-fn forbids_of_broken(
-    slice: &Slice,
-    principal: &EntityUid,
-    reviewed: &Reviewed,
-    errors: &mut BTreeSet<EvaluationError>,
-) {
-    for name in &reviewed.mistyped {
-        let concerned = slice.forbids.iter().filter(|forbid| {
-            forbid.arguments.contains(name)
-                && forbid
-                    .principal
-                    .as_ref()
-                    .is_none_or(|only| only == principal)
-        });
-        for forbid in concerned {
-            errors.insert(EvaluationError {
-                kind: ErrorKind::Forbid,
-                policy: Some(forbid.id.clone()),
-                message: format!(
-                    "the policy looks at argument `{}`, which is not of its declared type",
-                    Excerpt::of(name)
-                ),
-            });
-        }
     }
 }
 

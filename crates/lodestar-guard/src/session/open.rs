@@ -369,11 +369,7 @@ impl Setup {
             steps,
             trail,
         });
-        let desk = Desk::restored(past.requests, past.recorded);
-        let desk = match without.contains(&Defence::HoldsWait) {
-            true => desk.waiting_for_nobody(),
-            false => desk,
-        };
+        let desk = Desk::restored(past.requests, past.recorded).without(&without);
         let session = Session {
             inner: Arc::new(Inner {
                 kernel: Arc::new(kernel.without(&without)),

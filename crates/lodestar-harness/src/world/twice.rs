@@ -52,3 +52,17 @@ impl<'de> Visitor<'de> for Reading {
         Ok(First(members))
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn of_two_arguments_of_one_name_the_first_counts_in_any_spelling() {
+        let params = r#"{"name":"send","arguments":{"\u0074o":"a","to":"b","n":1}}"#;
+        assert_eq!(first(params), Some(json!({"to": "a", "n": 1})));
+        assert_eq!(first(r#"{"name":"send"}"#), None);
+    }
+}

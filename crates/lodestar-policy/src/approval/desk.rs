@@ -9,6 +9,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
+use lodestar_core::defence::Defence;
 use lodestar_core::event::EventType;
 use lodestar_core::id::RequestId;
 use lodestar_core::name::ActorId;
@@ -111,12 +112,12 @@ impl Desk {
         }
     }
 
-    /// For a harness that takes [`Defence::HoldsWait`](lodestar_core::defence::Defence) out: a request that
-    /// is open is as good as one that enough people agreed to.
+    /// For a harness that takes defences out: without [`Defence::HoldsWait`], a request that is open is as
+    /// good as one that enough people agreed to.
     #[must_use]
-    pub fn waiting_for_nobody(self) -> Self {
+    pub fn without(self, defences: &[Defence]) -> Self {
         Self {
-            waits_for_nobody: true,
+            waits_for_nobody: defences.contains(&Defence::HoldsWait),
             ..self
         }
     }
