@@ -72,7 +72,7 @@ pub(crate) enum Command {
     Approve(approve::ApproveArgs),
     /// Say as an operator, before it is asked for, that one act is wanted, or not
     Confirm(confirm::ConfirmArgs),
-    /// Run the executable threat model: probes, each with a contrast run
+    /// Run the executable threat model, and measure how well confidence is borne out
     Harness(harness::HarnessArgs),
     /// Run one probe, and say what it shows
     Probe(harness::ProbeArgs),

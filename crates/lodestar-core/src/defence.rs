@@ -48,6 +48,8 @@ words! {
         Gate = "gate",
         /// L4 waits for a human and L5 does not run, whatever the policy says.
         LadderFloor = "ladder-floor",
+        /// A forbid at L4 is a no, and not a question to somebody.
+        ForbidsStand = "forbids-stand",
         /// What no policy speaks of does not run.
         DefaultDeny = "default-deny",
         /// A tool that nobody graded waits for a human.
@@ -60,6 +62,8 @@ words! {
         HoldsWait = "holds-wait",
         /// The world is measured again before anything runs.
         Revalidation = "revalidation",
+        /// Where a path leads is looked at again before anything runs.
+        SecondLook = "second-look",
         /// What is held is bound to the state of repository and files.
         DefaultPreconditions = "default-preconditions",
         /// No tool reaches Lodestar's own files.
@@ -74,6 +78,10 @@ words! {
         EvaluationErrors = "evaluation-errors",
         /// What was parsed and hashed is what runs.
         ParsedOnce = "parsed-once",
+        /// From L3 on nothing runs before the leave for it is on disk.
+        DurableClearance = "durable-clearance",
+        /// A session that somebody halted clears nothing further.
+        Halt = "halt",
 
         // --- People's word ---
 

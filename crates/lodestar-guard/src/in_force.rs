@@ -4,11 +4,12 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use lodestar_core::defence::Defence;
 use lodestar_core::statement::Envelope;
 use lodestar_kernel::registry::Registry;
 use lodestar_kernel::tool::Tool;
 use lodestar_log::Clock;
-use lodestar_policy::Policy;
+use lodestar_policy::{Policy, Unsigned};
 
 use crate::config::{Ceiling, Config};
 use crate::session::OpenError;
@@ -39,6 +40,15 @@ impl Config {
 
     /// The policy: the file that is named, its signature checked, or else the preset of a ceiling.
     pub fn policy_in_force(&self, ceiling: Option<Ceiling>) -> Result<Policy, OpenError> {
+        self.policy_without(ceiling, &[])
+    }
+
+    /// For a harness that takes [`Defence::PolicySignature`] out: the file counts, whoever wrote it.
+    pub(crate) fn policy_without(
+        &self,
+        ceiling: Option<Ceiling>,
+        defences: &[Defence],
+    ) -> Result<Policy, OpenError> {
         let Some(file) = &self.policy else {
             let ceiling = ceiling.or(self.auto_approve_ceiling);
             let ceiling = ceiling.unwrap_or(Ceiling::DEFAULT).get();
@@ -49,17 +59,19 @@ impl Config {
         };
         let path = self.path(&file.file);
         let bytes = read(&path)?;
-        let signature = read_signature(&self.path(&file.signature()))?;
-        Policy::load(
-            &bytes,
-            signature.as_ref(),
-            &file.keys,
-            file.allow_unsigned.into(),
-            Clock::system().now(),
-        )
-        .map_err(|problem| OpenError::Policy {
-            file: path,
-            problem,
+        let (signature, unsigned) = match defences.contains(&Defence::PolicySignature) {
+            true => (None, Unsigned::Allowed),
+            false => {
+                let signature = read_signature(&self.path(&file.signature()))?;
+                (signature, file.allow_unsigned.into())
+            }
+        };
+        let now = Clock::system().now();
+        Policy::load(&bytes, signature.as_ref(), &file.keys, unsigned, now).map_err(|problem| {
+            OpenError::Policy {
+                file: path,
+                problem,
+            }
         })
     }
 }

@@ -3,6 +3,7 @@
 use std::fmt;
 use std::sync::Arc;
 
+use lodestar_core::defence::Defence;
 use lodestar_core::scope::Scope;
 use lodestar_kernel::native::fs::{FsRead, FsWrite};
 use lodestar_kernel::native::git::{GitCommit, GitPush, GitStatus};
@@ -23,8 +24,9 @@ pub(crate) fn registry(
     scope: &Scope,
     own: &[Given],
     absent: &[String],
+    without: &[Defence],
 ) -> Result<Registry, OpenError> {
-    let mut registry = Registry::default();
+    let mut registry = Registry::default().without(without);
     for tool in native(&config.tools, scope)? {
         let grade = config.tool_defaults.get(tool.definition().name.as_str());
         let name = tool.definition().name.clone();

@@ -3,10 +3,12 @@
 
 mod agent;
 mod people;
+mod policy;
 mod project;
 mod record;
 mod server;
 mod tool;
+mod twice;
 
 pub use agent::{Agent, Called};
 pub(crate) use people::nonce;
@@ -15,3 +17,4 @@ pub use project::{ACTOR, PROJECT, Project};
 pub use record::{Record, Recorded};
 pub use server::{Act, Answer, ScriptError, ServerScript, ToolScript, serve};
 pub use tool::CountingTool;
+pub use twice::Twice;

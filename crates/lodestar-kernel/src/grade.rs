@@ -49,12 +49,17 @@ pub struct Grade {
 impl Grade {
     /// The contract under this grade: never laxer than the minimum, in any field.
     pub fn contract(&self, minimum: &Contract) -> Contract {
+        self.over(minimum).floor(minimum)
+    }
+
+    /// What the grade says, and where it says nothing, the minimum: no floor yet.
+    pub(crate) fn over(&self, minimum: &Contract) -> Contract {
         let permissions = self
             .permissions
             .clone()
             .unwrap_or_else(|| minimum.permissions.clone());
         let preconditions: Preconditions = self.preconditions.iter().cloned().collect();
-        let graded = Contract {
+        Contract {
             required_level: self.required_trust_level.unwrap_or(minimum.required_level),
             blast_radius: self.blast_radius.unwrap_or(minimum.blast_radius),
             reversibility: self.reversibility.unwrap_or(minimum.reversibility),
@@ -63,8 +68,7 @@ impl Grade {
             preconditions,
             sandbox: self.sandbox.unwrap_or(minimum.sandbox),
             permissions,
-        };
-        graded.floor(minimum)
+        }
     }
 
     /// The contract of somebody else's tool, which promises nothing itself: what the grade leaves

@@ -50,6 +50,9 @@ pub use execute::{Limits, Ran};
 pub use hold::{HeldWorld, NotOfProposal};
 pub use propose::{Draft, ProposeError, Proposed};
 
+use std::collections::BTreeSet;
+
+use lodestar_core::defence::Defence;
 use lodestar_core::event::EventType;
 use lodestar_core::fingerprint::NormalPath;
 use lodestar_core::id::ActionId;
@@ -103,6 +106,8 @@ pub struct Kernel {
     trail: SharedTrail,
     /// The project's root, as paths are written.
     root: Option<NormalPath>,
+    /// Of a harness.
+    taken_out: BTreeSet<Defence>,
 }
 
 impl Kernel {
@@ -120,8 +125,28 @@ impl Kernel {
             clock: parts.clock,
             steps: parts.steps,
             random: Random::default(),
+            taken_out: BTreeSet::new(),
             trail: SharedTrail::new(parts.trail),
         }
+    }
+
+    /// For a harness that takes defences out. Without
+    /// - [`Defence::Revalidation`], what was measured once is not measured again;
+    /// - [`Defence::DefaultPreconditions`], of a held action only what its contract asks for is measured;
+    /// - [`Defence::SecondLook`], a path that led elsewhere when it was proposed may run wherever it leads now;
+    /// - [`Defence::DurableClearance`], tools are called before their clearance is on disk;
+    /// - [`Defence::Halt`], nobody looks whether the session is to stop.
+    #[must_use]
+    pub fn without(mut self, defences: &[Defence]) -> Self {
+        self.taken_out.extend(defences);
+        if self.lacks(Defence::Halt) {
+            self.halt = self.halt.taken_out();
+        }
+        self
+    }
+
+    fn lacks(&self, defence: Defence) -> bool {
+        self.taken_out.contains(&defence)
     }
 
     /// The tools.

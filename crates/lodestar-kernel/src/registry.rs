@@ -1,14 +1,16 @@
 //! The tools of a session: each with its definition pinned and its contract settled.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 use std::path::Path;
 use std::sync::Arc;
 
 use lodestar_core::canonical::CanonicalError;
 use lodestar_core::contract::{ArgumentRole, Contract, DigestedContract};
+use lodestar_core::defence::Defence;
 use lodestar_core::digest::Digest;
 use lodestar_core::fingerprint::NormalPath;
+use lodestar_core::ladder::Rung;
 use lodestar_core::name::{Excerpt, ToolName};
 use lodestar_core::scope::Scope;
 use lodestar_policy::ToolShape;
@@ -140,9 +142,32 @@ fn suggest(name: &Option<String>) -> String {
 #[derive(Debug, Default)]
 pub struct Registry {
     entries: BTreeMap<ToolName, Arc<Entry>>,
+    /// Of a harness.
+    taken_out: BTreeSet<Defence>,
 }
 
 impl Registry {
+    /// For a harness that takes defences out, before any tool is added. Without
+    /// - [`Defence::ContractFloor`], a grade counts as it is, whatever the tool's minimum;
+    /// - [`Defence::UngradedIsHeld`], a tool that nobody graded stands at L3.
+    #[must_use]
+    pub fn without(mut self, defences: &[Defence]) -> Self {
+        self.taken_out.extend(defences);
+        self
+    }
+
+    fn lacks(&self, defence: Defence) -> bool {
+        self.taken_out.contains(&defence)
+    }
+
+    /// What a contract comes to over a tool's own minimum.
+    fn floored(&self, graded: Contract, minimum: &Contract) -> Contract {
+        match self.lacks(Defence::ContractFloor) {
+            true => graded,
+            false => graded.floor(minimum),
+        }
+    }
+
     /// Adds a tool from the box: without a grade of the operator's, its own minimum is its grade.
     pub fn add_native(
         &mut self,
@@ -151,7 +176,10 @@ impl Registry {
     ) -> Result<(), RegisterError> {
         let minimum = &tool.definition().minimum;
         let (contract, graded_by) = match grade {
-            Some(grade) => (grade.contract(minimum), GradedBy::Operator),
+            Some(grade) => (
+                self.floored(grade.over(minimum), minimum),
+                GradedBy::Operator,
+            ),
             None => (minimum.clone(), GradedBy::Box),
         };
         self.insert(tool, contract, graded_by, grade)
@@ -171,9 +199,10 @@ impl Registry {
         let (contract, graded_by) = match grade {
             Some(grade) => {
                 let graded = grade.contract_of_foreign(scope);
-                (graded.floor(&definition.minimum), GradedBy::Operator)
+                let floored = self.floored(graded, &definition.minimum);
+                (floored, GradedBy::Operator)
             }
-            None => (Contract::ungraded(scope.clone()), GradedBy::Nobody),
+            None => (self.ungraded(scope), GradedBy::Nobody),
         };
         self.insert(tool, contract, graded_by, grade)
     }
@@ -191,8 +220,16 @@ impl Registry {
             return self.add(tool, grade, scope);
         }
         let contract = otherwise.contract_of_foreign(scope);
-        let contract = contract.floor(&tool.definition().minimum);
+        let contract = self.floored(contract, &tool.definition().minimum);
         self.insert(tool, contract, GradedBy::Box, Some(otherwise))
+    }
+
+    fn ungraded(&self, scope: &Scope) -> Contract {
+        let mut contract = Contract::ungraded(scope.clone());
+        if self.lacks(Defence::UngradedIsHeld) {
+            contract.required_level = Rung::L3;
+        }
+        contract
     }
 
     fn insert(

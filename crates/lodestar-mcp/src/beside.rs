@@ -15,6 +15,9 @@ pub(crate) struct Beside {
     pub(crate) level: Option<&'static str>,
     /// Held from when a large result is taken apart until the call is over.
     pub(crate) turn: Arc<OnceLock<OwnedSemaphorePermit>>,
+    /// For a harness that takes [`Defence::ParsedOnce`](lodestar_core::defence::Defence) out: the arguments as
+    /// the agent wrote them, which the server is sent instead of those that were judged.
+    pub(crate) unparsed: Option<Box<str>>,
 }
 
 /// The words of the protocol for how much is told.

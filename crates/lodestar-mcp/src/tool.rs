@@ -128,8 +128,12 @@ impl McpTool {
                 format!("server `{server}` is not there: {why}"),
             )
         })?;
-        let arguments = serde_json::to_string(call.arguments())
-            .map_err(|problem| ToolError::invalid(problem.to_string()))?;
+        let unparsed = call.beside::<Beside>();
+        let arguments = match unparsed.and_then(|beside| beside.unparsed.as_deref()) {
+            Some(unparsed) => unparsed.to_owned(),
+            None => serde_json::to_string(call.arguments())
+                .map_err(|problem| ToolError::invalid(problem.to_string()))?,
+        };
         let (method, params, contents) = match &self.method {
             Method::Tool(name) => {
                 let params = format!("{{\"name\":{},\"arguments\":{arguments}}}", quoted(name));

@@ -4,32 +4,35 @@
 //! evaluating them, the ladder's floor, the arbiters. Each step can only tighten what the one before
 //! it said.
 
+mod entities;
 mod ladder;
+mod mistyped;
+mod taken_out;
 
-use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use cedar_policy::{
-    AuthorizationError, Authorizer, Context, Decision, Effect, Entities, Entity, EntityUid,
-    Request, RestrictedExpression,
+    AuthorizationError, Authorizer, Context, Decision, Effect, Entities, EntityUid, Request,
 };
 use lodestar_core::defence::Defence;
 use lodestar_core::digest::Digest;
-use lodestar_core::ladder::{CedarAnswer, Rung, Say, Verdict, floor};
-use lodestar_core::name::{CalibrationClass, Excerpt, PolicyId, ToolName};
+use lodestar_core::ladder::{CedarAnswer, Say, Verdict, floor};
+use lodestar_core::name::{CalibrationClass, PolicyId, ToolName};
 use thiserror::Error;
 
+use self::entities::entities_for;
 use self::ladder::{Ladder, deciding};
+use self::mistyped::forbids_of_broken;
 use crate::annotation::{ApprovalAnnotation, Asked};
 use crate::arbiter::{ArbiterRules, Seen};
 use crate::check::check_rules;
-use crate::facts::{Agent, Facts, ToolShape};
+use crate::facts::{Facts, ToolShape};
 use crate::finding::{Finding, Gravity};
 use crate::judgement::{ErrorKind, EvaluationError, Judgement, Requirement, Signal, Tightener};
 use crate::policy::Policy;
 use crate::request::{Reviewed, context};
 use crate::schema::{CedarSchema, Kind, SchemaError};
-use crate::slice::{Asked as Question, Resource, Slice, Slicer, Slicing};
+use crate::slice::{Asked as Question, Resource, Slicer, Slicing};
 use crate::text::inert;
 
 /// Why there is no gate.
@@ -137,19 +140,13 @@ impl Gate {
         })
     }
 
-    /// For a harness that takes defences out: without [`Defence::LadderFloor`], L4 and L5 are rungs like
-    /// L3; without [`Defence::Gate`], everything may run.
-    #[must_use]
-    pub fn without(mut self, defences: &[Defence]) -> Self {
-        self.taken_out.extend(defences);
-        self
-    }
-
     /// The same gate, told which calibration classes were flagged. Only an arbiter looks at them, so that a
     /// flag can tighten and nothing else.
     #[must_use]
     pub fn flagging(mut self, classes: impl IntoIterator<Item = CalibrationClass>) -> Self {
-        self.flagged.extend(classes);
+        if !self.lacks(Defence::CalibrationFlags) {
+            self.flagged.extend(classes);
+        }
         self
     }
 
@@ -214,22 +211,10 @@ impl Gate {
 
     /// The verdict on an action, with everything it rests on.
     pub fn judge(&self, facts: &Facts<'_>, heard: &[Signal]) -> Judgement {
-        if self.taken_out.is_empty() {
-            return self.weigh(facts, heard);
+        match self.taken_out.is_empty() {
+            true => self.weigh(facts, heard),
+            false => self.judge_without(facts, heard),
         }
-        let mut contract = facts.contract.clone();
-        if self.taken_out.contains(&Defence::LadderFloor) {
-            contract.required_level = contract.required_level.min(Rung::L3);
-        }
-        let lowered = Facts {
-            contract: &contract,
-            ..*facts
-        };
-        let mut judgement = self.weigh(&lowered, heard);
-        if self.taken_out.contains(&Defence::Gate) {
-            judgement.verdict = Verdict::Allow;
-        }
-        judgement
     }
 
     fn weigh(&self, facts: &Facts<'_>, heard: &[Signal]) -> Judgement {
@@ -239,13 +224,22 @@ impl Gate {
             ask: ask.say,
         };
         let rung = facts.contract.required_level;
-        let mut ladder = Ladder::start(rung, answer);
+        let counted = self.counted(rung, answer);
+        let mut ladder = Ladder::start(rung, counted);
         let worst = errors.iter().map(|error| error.kind.at_least()).max();
-        ladder.climb(Tightener::EvaluationError, worst.unwrap_or(Verdict::Allow));
-        ladder.climb(Tightener::Floor, floor(rung, answer));
+        if !self.lacks(Defence::EvaluationErrors) {
+            ladder.climb(Tightener::EvaluationError, worst.unwrap_or(Verdict::Allow));
+        }
+        ladder.climb(Tightener::Floor, floor(rung, counted));
         let tool = self.tools.get(facts.tool);
-        let Seen { signals, observed } = self.arbiters.look(facts, tool, &self.flagged);
+        let Seen { signals, observed } = match self.lacks(Defence::Sentinels) {
+            true => Seen::default(),
+            false => self.arbiters.look(facts, tool, &self.flagged),
+        };
         for signal in signals.iter().chain(heard) {
+            if self.lacks(Defence::ArbitersOnlyTighten) {
+                ladder.verdict = signal.severity.at_least();
+            }
             let by = Tightener::Arbiter(signal.arbiter.clone());
             ladder.climb(by, signal.severity.at_least());
         }
@@ -379,34 +373,6 @@ impl Answers {
     }
 }
 
-/// A forbid that can look at an argument which is not what it was promised could have been meant.
-fn forbids_of_broken(
-    slice: &Slice,
-    principal: &EntityUid,
-    reviewed: &Reviewed,
-    errors: &mut BTreeSet<EvaluationError>,
-) {
-    for name in &reviewed.mistyped {
-        let concerned = slice.forbids.iter().filter(|forbid| {
-            forbid.arguments.contains(name)
-                && forbid
-                    .principal
-                    .as_ref()
-                    .is_none_or(|only| only == principal)
-        });
-        for forbid in concerned {
-            errors.insert(EvaluationError {
-                kind: ErrorKind::Forbid,
-                policy: Some(forbid.id.clone()),
-                message: format!(
-                    "the policy looks at argument `{}`, which is not of its declared type",
-                    Excerpt::of(name)
-                ),
-            });
-        }
-    }
-}
-
 fn resources(
     policy: &Policy,
     tools: &[ToolShape],
@@ -417,43 +383,6 @@ fn resources(
         .iter()
         .map(|tool| (tool.name.clone(), slicer.resource(tool)));
     resources.collect()
-}
-
-/// The tool's entities and the agent; made once for the agent who asks first.
-fn entities_for<'a>(
-    resource: &'a Resource,
-    principal: &EntityUid,
-    agent: &Agent,
-) -> Result<Cow<'a, Entities>, String> {
-    match resource.with_agent.get() {
-        Some((first, entities)) if first == agent => return Ok(Cow::Borrowed(entities)),
-        Some(_) => return with_agent(&resource.entities, principal, agent).map(Cow::Owned),
-        None => {}
-    }
-    let made = with_agent(&resource.entities, principal, agent)?;
-    let (first, entities) = resource
-        .with_agent
-        .get_or_init(|| (agent.clone(), made.clone()));
-    Ok(match first == agent {
-        true => Cow::Borrowed(entities),
-        false => Cow::Owned(made),
-    })
-}
-
-fn with_agent(
-    entities: &Entities,
-    principal: &EntityUid,
-    agent: &Agent,
-) -> Result<Entities, String> {
-    let text = |text: &str| RestrictedExpression::new_string(text.to_owned());
-    let attributes = HashMap::from([
-        ("device_trust".to_owned(), text(&agent.device_trust)),
-        ("execution".to_owned(), text(&agent.execution)),
-    ]);
-    let entity = Entity::new(principal.clone(), attributes, Default::default())
-        .map_err(|error| error.to_string())?;
-    let entities = entities.clone().add_entities([entity], None);
-    entities.map_err(|error| error.to_string())
 }
 
 /// INVARIANT: every policy of a slice has the id of a rule, which is one.

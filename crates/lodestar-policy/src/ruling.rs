@@ -208,6 +208,8 @@ impl Held {
     }
 
     /// INVARIANT: called by the desk alone, for a request of this act whose quorum is full, once.
+    /// Only the desk of a harness that takes [`Defence::HoldsWait`](lodestar_core::defence::Defence) out does not
+    /// wait for the quorum.
     pub(crate) fn granted(
         self,
         request: RequestId,

@@ -262,8 +262,9 @@ impl Setup {
     /// The tools, policy and gate that a session would have, without opening one.
     pub fn gate(&self) -> Result<(Registry, Gate), OpenError> {
         let scope = self.config.scope()?;
-        let registry = tools::registry(&self.config, &scope, &self.tools, &self.absent)?;
-        let policy = self.config.policy_in_force(self.ceiling)?;
+        let without = &self.without;
+        let registry = tools::registry(&self.config, &scope, &self.tools, &self.absent, without)?;
+        let policy = self.config.policy_without(self.ceiling, without)?;
         let shapes = registry.iter().map(|entry| entry.record().shape.clone());
         let gate = Gate::new(
             policy,
@@ -271,7 +272,7 @@ impl Setup {
             self.config.sentinels.clone(),
             self.config.approvals.default.requirement(),
         )?;
-        Ok((registry, gate.without(&self.without)))
+        Ok((registry, gate.without(without)))
     }
 
     fn open_now(self) -> Result<(Session, Vec<Ended>), OpenError> {
@@ -368,9 +369,10 @@ impl Setup {
             steps,
             trail,
         });
+        let desk = Desk::restored(past.requests, past.recorded).without(&without);
         let session = Session {
             inner: Arc::new(Inner {
-                kernel: Arc::new(kernel),
+                kernel: Arc::new(kernel.without(&without)),
                 gate,
                 log: writer,
                 actor: config.actor_id.clone(),
@@ -379,7 +381,7 @@ impl Setup {
                 memory,
                 provenance: Index::new(ProvenanceIndex::new(IndexLimits::default(), random_key())),
                 holds,
-                office: Mutex::new(Office::new(Desk::restored(past.requests, past.recorded))),
+                office: Mutex::new(Office::new(desk)),
                 abandoned,
                 calibration: opening.calibration,
                 listeners: Mutex::default(),

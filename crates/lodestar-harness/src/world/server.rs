@@ -14,6 +14,8 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
 use thiserror::Error;
 
+use super::twice::{self, Twice};
+
 /// Longest message that is read.
 const LONGEST: u64 = 16 << 20;
 const METHOD_NOT_FOUND: i64 = -32601;
@@ -39,6 +41,9 @@ pub struct ServerScript {
     /// Prompts, by name: their text.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub prompts: BTreeMap<String, String>,
+    /// Which of two arguments of one name it takes.
+    #[serde(default)]
+    pub twice: Twice,
 }
 
 /// One tool.
@@ -170,9 +175,13 @@ impl Server {
             let Ok(Message::Request { id, method, params }) = Message::read(&line) else {
                 continue;
             };
-            let params: Value = params.map_or(Value::Null, |params| {
-                serde_json::from_str(params.get()).unwrap_or_default()
-            });
+            let raw = params.map_or("null", |params| params.get());
+            let mut params: Value = serde_json::from_str(raw).unwrap_or_default();
+            if self.script.twice == Twice::First
+                && let Some(arguments) = twice::first(raw)
+            {
+                params["arguments"] = arguments;
+            }
             let mut message = Vec::new();
             match self.answer(&method, &params) {
                 Ok(result) => wire::answer(&mut message, id.text(), &result.to_string()),

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use lodestar_core::contract::CheckKind;
+use lodestar_core::defence::Defence;
 use lodestar_core::event::EventType;
 use lodestar_core::id::ClearanceId;
 use lodestar_core::ladder::Rung;
@@ -103,6 +104,7 @@ impl Kernel {
         // What only reads, and nobody waited for, was looked at just now, when it was proposed.
         let is_old = held.is_some() || !proposed.proposal.preconditions.is_empty();
         if (is_old || level >= Rung::L2)
+            && !self.lacks(Defence::SecondLook)
             && let Some(why) = self.reaches_now(&proposed)
         {
             return refuse(why);
@@ -147,12 +149,14 @@ impl Kernel {
         self.steps.made(Step::Cleared);
         if level >= DURABLE_FROM {
             self.notify(&proposed.proposal, receipt.seq())?;
-            let reached = receipt.reached(Barrier::Checkpoint).await;
-            reached.map_err(|stopped| {
-                ClearError::Rejected(Rejection::NotRecorded {
-                    reason: stopped.to_string(),
-                })
-            })?;
+            if !self.lacks(Defence::DurableClearance) {
+                let reached = receipt.reached(Barrier::Checkpoint).await;
+                reached.map_err(|stopped| {
+                    ClearError::Rejected(Rejection::NotRecorded {
+                        reason: stopped.to_string(),
+                    })
+                })?;
+            }
         }
         self.steps.made(Step::Durable);
         Ok(Clearance {
@@ -180,7 +184,7 @@ impl Kernel {
             .filter(|measured| measured.precondition.must_revalidate_at_execution)
             .cloned()
             .collect();
-        if again.is_empty() && held.is_none() {
+        if again.is_empty() && held.is_none() || self.lacks(Defence::Revalidation) {
             return Ok(Vec::new());
         }
         let world = self.world.clone();

@@ -6,6 +6,7 @@ use std::path::Path;
 use lodestar_core::chain::Action;
 use lodestar_core::contract::arguments::{role, texts};
 use lodestar_core::contract::{ArgumentRole, Check, Operand, Permission, Precondition};
+use lodestar_core::defence::Defence;
 use lodestar_core::digest::Digest;
 use lodestar_core::fingerprint::NormalPath;
 use lodestar_core::name::Excerpt;
@@ -164,6 +165,9 @@ impl Kernel {
     }
 
     pub(super) fn measure_for_hold(&self, proposed: &Proposed) -> Vec<Measured> {
+        if self.lacks(Defence::DefaultPreconditions) {
+            return Vec::new();
+        }
         let subject = proposed.subject();
         let repository = match is_repository(self.world.root_of(subject)) {
             true => InRepository::Yes,

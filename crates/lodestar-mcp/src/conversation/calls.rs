@@ -3,6 +3,7 @@
 use std::borrow::Cow;
 use std::sync::Arc;
 
+use lodestar_core::defence::Defence;
 use lodestar_guard::{CallOptions, GuardError, Reply};
 use lodestar_kernel::record::Rejection;
 use lodestar_kernel::tool::Progress;
@@ -40,6 +41,12 @@ fn wanted(params: Option<&RawValue>) -> Result<Wanted<'_>, String> {
     })
 }
 
+/// The arguments as the agent wrote them.
+fn unparsed(params: Option<&RawValue>) -> Option<Box<str>> {
+    let members = Members::of_some(params).ok()?;
+    Some(members.get("arguments")?.get().into())
+}
+
 /// The token under which the agent wants to hear how far a request is.
 pub(super) fn token<'a>(members: &Members<'a>) -> Option<&'a RawValue> {
     let meta = Members::of(members.get("_meta")?).ok()?;
@@ -60,7 +67,11 @@ impl Conversation {
         let Ok(_room) = self.room.acquire().await else {
             return;
         };
-        let options = request.options(wanted.token);
+        let unparsed = match self.settings.without.contains(&Defence::ParsedOnce) {
+            true => unparsed(request.params.as_deref()),
+            false => None,
+        };
+        let options = request.options_with(wanted.token, unparsed);
         let (tool, replied) = match opened.catalogue.route(&wanted.name) {
             Some(route) => match route.refusal() {
                 Some(reason) => {
@@ -157,9 +168,14 @@ fn cannot_go_on(tool: &str, why: &str) -> String {
 impl Request {
     /// How its call is made: what stops it, who wants to know how far it is, and what goes with it.
     pub(super) fn options(&self, token: Option<&RawValue>) -> CallOptions {
+        self.options_with(token, None)
+    }
+
+    fn options_with(&self, token: Option<&RawValue>, unparsed: Option<Box<str>>) -> CallOptions {
         let beside = Beside {
             rounds: self.rounds,
             level: self.level,
+            unparsed,
             ..Beside::default()
         };
         let progress = token.map(|token| -> Arc<dyn Progress> {
