@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 
 use lodestar_core::contract::ArgumentRole;
+use lodestar_core::defence::Defence;
 use lodestar_core::digest::Digest;
 use lodestar_core::fingerprint::NormalPath;
 use lodestar_core::name::ToolName;
@@ -61,6 +62,12 @@ impl Opening {
     pub fn roles(&self, tool: &ToolName) -> Option<&BTreeMap<String, ArgumentRole>> {
         let tool = self.tools.iter().find(|one| one.shape.name == *tool)?;
         Some(&tool.shape.roles)
+    }
+
+    /// The defences that the session was opened without; none, but in a harness.
+    pub fn missing(&self) -> Vec<Defence> {
+        let named = self.defences_off.iter();
+        named.filter_map(|name| name.parse().ok()).collect()
     }
 
     /// By what its confirmations are counted.
