@@ -122,7 +122,7 @@ fn apply_so(
     if at.seq < store.next(signer, &at.log)? {
         return Ok(Vec::new());
     }
-    if !are_in_place(event) {
+    if !are_in_place(event) && keys.rigour().keeps(Defence::TransitionTable) {
         return Err(bad(
             at,
             "it changes a belief in a way that such an event cannot",

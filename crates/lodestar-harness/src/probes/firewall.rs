@@ -10,6 +10,7 @@ mod shared;
 mod weighing;
 
 use lodestar_core::chain::{Axes, Truth};
+use lodestar_firewall::row::StoredBelief;
 use serde::Serialize;
 
 use crate::probe::{Outcome, Probe};
@@ -30,6 +31,11 @@ pub(super) fn probes() -> Vec<Probe> {
 /// Whether something, as others are told it, has these words.
 fn carries(told: &impl Serialize, words: &str) -> Outcome<bool> {
     Ok(serde_json::to_string(told)?.contains(words))
+}
+
+/// Whether a belief is about a call, and not about what the call returned.
+fn is_of_call(belief: &StoredBelief) -> bool {
+    belief.claim.predicate.subject.starts_with("call:")
 }
 
 /// Whether a belief stands as something that is so.

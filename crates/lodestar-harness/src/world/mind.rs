@@ -1,13 +1,14 @@
 //! What is believed: a firewall over a real store and a real log, in process, for scenarios about one rule.
 
+mod operator;
+mod surroundings;
+
 use std::sync::Arc;
-use std::sync::atomic::{AtomicI64, Ordering};
+use std::sync::atomic::Ordering;
 use std::time::Duration;
 
-use lodestar_core::chain::transition::AxisMove;
 use lodestar_core::chain::{
     Axes, Choice, ContentBlock, Decision, DecisionOrigin, NonEmpty, Observation, ObservationTrust,
-    Predicate,
 };
 use lodestar_core::digest::sha256;
 use lodestar_core::event::EventType;
@@ -16,27 +17,25 @@ use lodestar_core::key::PublicKey;
 use lodestar_core::name::{ActorId, ProjectId, ServerIdentity, SessionId, ToolName};
 use lodestar_core::scope::Scope;
 use lodestar_core::sensitivity::Sensitivity;
-use lodestar_core::statement::{Assertion, Envelope, Issued, Promotion, Statement};
 use lodestar_core::time::Timestamp;
 use lodestar_firewall::authority::Seats;
 use lodestar_firewall::event::Surroundings;
-use lodestar_firewall::extract::{
-    ContentDraft, Extractor, Extractors, Statement as Said, Subject, ToolCall,
-};
+use lodestar_firewall::extract::{Extractors, ToolCall};
 use lodestar_firewall::import::{ExportFormat, read_export};
 use lodestar_firewall::row::StoredBelief;
 use lodestar_firewall::row::keys::Keyring;
 use lodestar_firewall::store::{SqliteStore, Store};
 use lodestar_firewall::{
     Context, ContextPolicy, Derivation, Firewall, ImportBatch, Intake, Measurement,
-    Outcome as TakenIn, claim_digest,
+    Outcome as TakenIn,
 };
 use lodestar_guard::{SessionRecorder, SystemSurroundings};
 use lodestar_log::verify::{VerifyOptions, verify_project};
 use lodestar_log::{LogRoot, LogWriter, ProjectLog, Trust, WriterOptions};
 use serde_json::{Map, Value, json};
 
-use super::people::{Person, nonce};
+use self::surroundings::{Lines, Shifted};
+use super::people::Person;
 use super::project::{ACTOR, PROJECT};
 use super::record::Record;
 use crate::probe::{Broken, Outcome, settle};
@@ -277,65 +276,6 @@ impl Mind {
         Ok(self.firewall.import(batch, &mut self.recorder)?)
     }
 
-    /// The operator says, signed at this moment, that something is so.
-    pub fn assert_at(
-        &mut self,
-        issued_at: Timestamp,
-        subject: &str,
-        relation: &str,
-        object: Value,
-    ) -> Outcome<BeliefId> {
-        let assertion = Assertion {
-            predicate: Predicate {
-                subject: subject.to_owned(),
-                relation: relation.to_owned(),
-                object,
-            },
-            project: PROJECT.to_owned(),
-            scope: self.scope.clone(),
-            statement: "I looked".to_owned(),
-        };
-        let envelope = self.signed(assertion, issued_at)?;
-        let observation = self.observation("operator/assert", "")?;
-        self.record(&observation)?;
-        let project = self.log.project();
-        let recorder = &mut self.recorder;
-        let outcome = self
-            .firewall
-            .assert(project, &envelope, &observation, recorder)?;
-        first(&outcome)
-    }
-
-    /// The operator moves a belief, signed now.
-    pub fn order(&mut self, belief: BeliefId, moves: Vec<AxisMove>) -> Outcome {
-        let found = self.belief(belief)?;
-        let order = Promotion {
-            belief,
-            claim: claim_digest(&found.claim),
-            moves,
-            project: PROJECT.to_owned(),
-            reason: "looked at".to_owned(),
-            revision: found.revision,
-        };
-        let envelope = self.signed(order, self.now())?;
-        let project = self.log.project();
-        let recorder = &mut self.recorder;
-        self.firewall.follow_order(project, &envelope, recorder)?;
-        Ok(())
-    }
-
-    fn signed<T: Statement>(&self, subject: T, issued_at: Timestamp) -> Outcome<Envelope> {
-        let key = &self.operator.key;
-        let issued = Issued {
-            expires_at: None,
-            issued_at,
-            key_id: key.public().key_id(),
-            nonce: nonce()?,
-            subject,
-        };
-        Ok(Envelope::sign(&issued, key)?)
-    }
-
     /// Records a decision that rests on beliefs; where it stands, and what it is.
     pub fn decide(&mut self, question: &str, beliefs: &[BeliefId]) -> Outcome<(u64, Decision)> {
         let mut clock = self.clock.clone();
@@ -416,48 +356,4 @@ pub fn about(taken_in: &TakenIn, relation: &str) -> Outcome<BeliefId> {
     let belief = place.and_then(|place| taken_in.beliefs().get(place));
     let belief = belief.map(|belief| belief.id);
     belief.ok_or_else(|| Broken::Failed(format!("nothing was read of `{relation}`")))
-}
-
-/// Reads lines such as `status = done` as claims about the thing read.
-struct Lines;
-
-impl Extractor for Lines {
-    fn name(&self) -> &'static str {
-        "lines"
-    }
-
-    fn applies(&self, _: &ToolCall<'_>, _: &Observation) -> bool {
-        true
-    }
-
-    fn extract(&self, call: &ToolCall<'_>, observation: &Observation) -> Vec<ContentDraft> {
-        let texts = observation.content.iter().filter_map(ContentBlock::text);
-        let facts = texts.flat_map(str::lines);
-        let facts = facts.filter_map(|line| line.split_once(" = "));
-        facts
-            .map(|(relation, object)| {
-                let subject = Subject::thing_read(call);
-                let statement = Said::new().subject(&subject).say(" says ").quote(object);
-                ContentDraft::new(subject, relation, json!(object), statement)
-            })
-            .collect()
-    }
-}
-
-/// The system's clock and randomness, with time that scenarios let pass.
-#[derive(Debug, Clone, Default)]
-struct Shifted {
-    by: Arc<AtomicI64>,
-}
-
-impl Surroundings for Shifted {
-    fn now(&mut self) -> Timestamp {
-        let now = SystemSurroundings::default().now();
-        let by = u64::try_from(self.by.load(Ordering::Relaxed)).unwrap_or_default();
-        now.checked_add(Duration::from_micros(by)).unwrap_or(now)
-    }
-
-    fn random(&mut self) -> [u8; 10] {
-        SystemSurroundings::default().random()
-    }
 }

@@ -6,7 +6,7 @@ use lodestar_kernel::tool::Output;
 use serde_json::json;
 
 use super::obedient::{server, tool};
-use super::{carries, is_believed};
+use super::{carries, is_believed, is_of_call};
 use crate::probe::{Broken, Outcome, Probe, hold, probe, settle};
 use crate::stage::Stage;
 use crate::world::{Act, CountingTool, Project};
@@ -57,8 +57,8 @@ fn chain_smoke(stage: &Stage) -> Outcome {
         let session = setup.open().await?;
         session.call("web.page", json!({"path": "/"})).await?;
         let context = session.context(None, 100).await?;
-        let given = serde_json::to_value(&context.beliefs)?;
-        let first = context.beliefs.first().map(|belief| belief.id);
+        let given = context.beliefs;
+        let first = given.first().map(|belief| belief.id);
         let belief = first.ok_or_else(|| Broken::Failed("nothing is believed".to_owned()))?;
         let options = vec!["deploy".to_owned(), "wait".to_owned()];
         let decided = session.decide("deploy?", options, "deploy", vec![belief]);
@@ -76,20 +76,21 @@ fn chain_smoke(stage: &Stage) -> Outcome {
         (page.ran(), deploy.ran()) == (1, 1),
         || "not every tool ran",
     )?;
-    hold(
-        !carries(&given, "EVIL-GREEN")?,
-        || "the agent was given what it had only read to decide on",
-    )?;
+    for read in &given {
+        hold(read.predicate.subject.starts_with("call:"), || {
+            format!(
+                "the agent was given what it had only read: {}",
+                read.statement
+            )
+        })?;
+    }
     let record = project.record()?;
-    hold(
-        record.supported("EVIL-GREEN") == 0,
-        || "by the log, what was only read is supported",
-    )?;
-    let content = record.beliefs.iter();
-    let content = content.filter(|one| !one.claim.predicate.subject.starts_with("call:"));
+    let content = record.beliefs.iter().filter(|belief| !is_of_call(belief));
+    let content: Vec<_> = content.collect();
+    settle(!content.is_empty(), || "nothing of the page was taken in")?;
     for read in content {
         hold(!is_believed(read.record.axes), || {
-            format!("`{}` is believed", read.claim.statement)
+            format!("by the log, this is believed: {}", read.claim.statement)
         })?;
     }
     let one = |kind: &'static str| {

@@ -62,11 +62,7 @@ fn injection_cross_tool(stage: &Stage) -> Outcome {
     let mut agent = Obedient::at(&project)?;
     agent.read("tracker__issue", json!({"id": "17"}))?;
     let obeyed = agent.finish()?;
-    let record = came_to_nothing(&project, ("mail", "send"), "evil-4711", &obeyed)?;
-    settle(
-        record.saying("call:").count() > 0 || !record.beliefs.is_empty(),
-        || "nothing of the issue was taken in",
-    )
+    came_to_nothing(&project, ("mail", "send"), "evil-4711", &obeyed)
 }
 
 fn poisoned_file(stage: &Stage) -> Outcome {
@@ -134,5 +130,5 @@ fn echo_raises_nothing(stage: &Stage) -> Outcome {
     settle(text == page, || "the tool did not return what it was given")?;
     let obeyed = agent.finish()?;
     hold(obeyed.len() == 3, || "not every echo was obeyed")?;
-    came_to_nothing(&project, ("mail", "send"), "evil-echo", &obeyed).map(drop)
+    came_to_nothing(&project, ("mail", "send"), "evil-echo", &obeyed)
 }

@@ -1,9 +1,10 @@
 //! The agent that attacks are played with: it does whatever it reads. And a workplace in which what rests
 //! on something unverified waits for a person.
 
-use lodestar_core::chain::Truth;
+use lodestar_firewall::row::StoredBelief;
 use serde_json::{Value, json};
 
+use super::{is_believed, is_of_call};
 use crate::probe::{Outcome, hold, settle};
 use crate::stage::Stage;
 use crate::world::{Act, Agent, Answer, Called, Project, Record, ServerScript, ToolScript};
@@ -139,7 +140,7 @@ pub(super) fn came_to_nothing(
     (server, tool): (&str, &str),
     mark: &str,
     obeyed: &[Called],
-) -> Outcome<Record> {
+) -> Outcome {
     settle(!obeyed.is_empty(), || "the agent was told to do nothing")?;
     let done = project.done(server, tool)?;
     let evil = done.iter().filter(|call| call.to_string().contains(mark));
@@ -155,33 +156,34 @@ pub(super) fn came_to_nothing(
             )
         })?;
     }
+    let mut held = 0;
     for session in project.sessions()? {
         let record = Record::read(&project.log()?.session(&session))?;
         no_belief(&record, mark)?;
+        let judged = record.of("action.judged@");
+        held += judged
+            .filter(|event| event.payload["verdict"] == "hold")
+            .count();
     }
-    let record = project.record()?;
-    let held = record.of("action.judged@");
-    let held = held
-        .filter(|event| event.payload["verdict"] == "hold")
-        .count();
     hold(held == obeyed.len(), || {
         format!("the log holds {held} of {} calls", obeyed.len())
-    })?;
-    Ok(record)
+    })
 }
 
-/// Nothing that carries the mark, or came with it, is believed, but that calls were made.
+/// Nothing that carries the mark is believed, nor anything else about what was read: only that calls were
+/// made.
 fn no_belief(record: &Record, mark: &str) -> Outcome {
     let supported = record.supported(mark);
     hold(supported == 0, || {
         format!("{supported} beliefs with the attack's words are supported")
     })?;
-    let content = record.beliefs.iter().filter(|belief| {
-        !belief.claim.predicate.subject.starts_with("call:")
-            && belief.record.axes.truth == Truth::Supported
-    });
-    let content = content.count();
-    hold(content == 0, || {
-        format!("{content} beliefs about what was read are supported")
+    let is_content = |belief: &&StoredBelief| !is_of_call(belief);
+    let content: Vec<_> = record.beliefs.iter().filter(is_content).collect();
+    settle(!content.is_empty(), || "nothing that was read was taken in")?;
+    let believed = content.iter();
+    let believed = believed.filter(|belief| is_believed(belief.record.axes));
+    let believed = believed.count();
+    hold(believed == 0, || {
+        format!("{believed} beliefs about what was read are not unverified")
     })
 }
