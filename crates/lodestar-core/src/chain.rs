@@ -20,7 +20,7 @@ pub mod transition;
 pub use action::{Action, ActionState};
 pub use belief::{
     Adoption, AdoptionRefused, Axes, Belief, BeliefAuthority, BeliefRecord, Freshness, Retrieval,
-    Security, Truth,
+    Rigour, Security, Truth,
 };
 pub use claim::{Claim, ExtractionMethod, Lineage, Origin, Predicate};
 pub use confidence::{Confidence, ConfidenceError};

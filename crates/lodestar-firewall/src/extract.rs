@@ -39,7 +39,8 @@ pub use subject::Subject;
 
 use std::fmt;
 
-use lodestar_core::chain::Observation;
+use lodestar_core::chain::{Observation, Rigour};
+use lodestar_core::defence::Defence;
 use lodestar_core::digest::Digest;
 use lodestar_core::id::InvocationId;
 use lodestar_core::name::{CalibrationClass, ServerIdentity, ToolName};
@@ -97,15 +98,7 @@ pub struct OtherCall {
 /// The extractors in use. Envelope and content claims come first, whatever is registered.
 pub struct Extractors {
     registered: Vec<Box<dyn Extractor>>,
-    split: Split,
-}
-
-/// Whether what a result says is kept apart from that it was returned.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Split {
-    Kept,
-    /// In a harness alone.
-    TakenOut,
+    rigour: Rigour,
 }
 
 impl Default for Extractors {
@@ -119,7 +112,7 @@ impl Extractors {
     pub fn none() -> Self {
         Self {
             registered: Vec::new(),
-            split: Split::Kept,
+            rigour: Rigour::FULL,
         }
     }
 
@@ -137,14 +130,19 @@ impl Extractors {
         self
     }
 
-    /// For a harness that takes [`Defence::ContentSplit`](lodestar_core::defence::Defence) out: what a
-    /// result says is taken for what its tool vouches for.
+    /// For a harness that takes defences out: without [`Defence::ContentSplit`], what a result says is
+    /// taken for what its tool vouches for. What follows from a result is weighed as laxly as by a
+    /// [`Keyring`](crate::row::keys::Keyring) without these.
     #[must_use]
-    pub fn without_split(self) -> Self {
+    pub fn without(self, defences: &[Defence]) -> Self {
         Self {
-            split: Split::TakenOut,
+            rigour: Rigour::without(defences),
             ..self
         }
+    }
+
+    pub(crate) fn rigour(&self) -> Rigour {
+        self.rigour
     }
 
     /// All claims of a result: envelope, contents in the order of the blocks, then extractor by
@@ -176,7 +174,7 @@ impl Extractors {
                 );
             }
         }
-        if self.split == Split::TakenOut {
+        if !self.rigour.keeps(Defence::ContentSplit) {
             drafts.iter_mut().for_each(ClaimDraft::vouch_for);
         }
         Ok(drafts)

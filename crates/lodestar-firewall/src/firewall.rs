@@ -10,6 +10,7 @@ mod context;
 mod derive;
 mod import;
 mod intake;
+mod lenient;
 mod link;
 mod moves;
 mod people;
@@ -26,7 +27,7 @@ pub use people::claim_digest;
 pub use plain::{Plain, Underivable};
 pub use privileged::{Audit, AuditRow};
 
-use lodestar_core::chain::AdoptionRefused;
+use lodestar_core::chain::{AdoptionRefused, Rigour};
 use lodestar_core::digest::Digest;
 use lodestar_core::id::BeliefId;
 use lodestar_core::statement::StatementError;
@@ -263,6 +264,10 @@ impl Firewall {
         };
         let Self { store, keys, .. } = self;
         transact(store, |tx| only_genuine(keys, tx.settled(&key, limit)?))
+    }
+
+    pub(crate) fn rigour(&self) -> Rigour {
+        self.keys.rigour()
     }
 
     fn check_seat(&self, brand: &Brand) -> Result<(), FirewallError> {

@@ -8,8 +8,9 @@ use lodestar_core::chain::belief::gate;
 use lodestar_core::chain::transition::AuthorityKind;
 use lodestar_core::chain::{
     Adoption, Belief, BeliefRecord, Claim, EvidenceQuality, EvidenceSet, EvidenceSource, Retrieval,
-    Truth, transition,
+    Rigour, Truth, transition,
 };
+use lodestar_core::defence::Defence;
 use thiserror::Error;
 
 use crate::Plain;
@@ -121,7 +122,7 @@ fn apply_so(
     if at.seq < store.next(signer, &at.log)? {
         return Ok(Vec::new());
     }
-    if !are_in_place(event) {
+    if !are_in_place(event) && keys.rigour().keeps(Defence::TransitionTable) {
         return Err(bad(
             at,
             "it changes a belief in a way that such an event cannot",
@@ -166,7 +167,11 @@ pub fn changes(event: &FirewallEvent) -> &[Change] {
 }
 
 /// The rows of an adoption, if it is one that the gate could have made; not yet signed.
-fn adopted_rows(event: &Adopted, at: &LogPosition) -> Result<Vec<StoredRow>, FoldError> {
+fn adopted_rows(
+    event: &Adopted,
+    at: &LogPosition,
+    rigour: Rigour,
+) -> Result<Vec<StoredRow>, FoldError> {
     let belong_together = event.claims.len() == event.beliefs.len()
         && event.evidence.len() == event.beliefs.len()
         && event
@@ -190,7 +195,7 @@ fn adopted_rows(event: &Adopted, at: &LogPosition) -> Result<Vec<StoredRow>, Fol
         .beliefs
         .iter()
         .zip(event.claims.iter().zip(&event.evidence))
-        .all(|(record, (claim, evidence))| follows(record, claim, evidence));
+        .all(|(record, (claim, evidence))| follows(record, claim, evidence, rigour));
     if !derived_again {
         return Err(bad(at, "a belief in it does not follow from its evidence"));
     }
@@ -205,7 +210,7 @@ fn adopt(
     at: &LogPosition,
     way: Way,
 ) -> Result<(), FoldError> {
-    let mut rows = adopted_rows(event, at)?;
+    let mut rows = adopted_rows(event, at, keys.rigour())?;
     keys.sign(&mut rows);
     insert(store, &rows, way)
 }
@@ -229,7 +234,7 @@ fn bad(at: &LogPosition, problem: &'static str) -> FoldError {
 }
 
 /// Whether the gate, asked again, makes the same of the evidence.
-fn follows(record: &BeliefRecord, claim: &Claim, evidence: &EvidenceSet) -> bool {
+fn follows(record: &BeliefRecord, claim: &Claim, evidence: &EvidenceSet, rigour: Rigour) -> bool {
     let adoption = Adoption {
         id: record.id,
         claim,
@@ -240,13 +245,16 @@ fn follows(record: &BeliefRecord, claim: &Claim, evidence: &EvidenceSet) -> bool
         observed_at: record.observed_at,
         adopted_at: record.adopted_at,
     };
-    Belief::adopt(adoption).is_ok_and(|belief| BeliefRecord::from(&belief) == *record)
+    Belief::adopt_by(adoption, rigour).is_ok_and(|belief| BeliefRecord::from(&belief) == *record)
 }
 
 /// Whether the change is one that its authority may make, on the grounds that it names: the table has
 /// every move, or it is the lift that goes with a promotion; and what leads to `supported` is the
 /// gate asked again, a statement that stands among the evidence, or a rule.
-fn is_permitted(belief: &StoredBelief, change: &Change) -> bool {
+fn is_permitted(belief: &StoredBelief, change: &Change, rigour: Rigour) -> bool {
+    if !rigour.keeps(Defence::TransitionTable) {
+        return true;
+    }
     let promotes = promotes(change);
     let lift = judge::between(Retrieval::Restricted.into(), Retrieval::Normal.into());
     let in_table = change.moves.iter().all(|&step| {
@@ -256,7 +264,7 @@ fn is_permitted(belief: &StoredBelief, change: &Change) -> bool {
         change.authority != AuthorityKind::System
             || (step.axis() == transition::Axis::Freshness && change.cause == Cause::Clock)
     });
-    in_table && by_clock && (!promotes || has_grounds(belief, change))
+    in_table && by_clock && (!promotes || has_grounds(belief, change, rigour))
 }
 
 fn promotes(change: &Change) -> bool {
@@ -264,12 +272,12 @@ fn promotes(change: &Change) -> bool {
     steps.any(|step| step.to() == Truth::Supported.into())
 }
 
-fn has_grounds(belief: &StoredBelief, change: &Change) -> bool {
+fn has_grounds(belief: &StoredBelief, change: &Change, rigour: Rigour) -> bool {
     match (change.authority, &change.cause) {
         (AuthorityKind::AutoObservation, Cause::Claim(_)) => {
             let mut evidence = belief.evidence.clone();
             evidence.items.extend_from_slice(&change.evidence);
-            gate::weigh(&evidence).truth == Truth::Supported
+            gate::weigh_by(&evidence, rigour).truth == Truth::Supported
         }
         (AuthorityKind::User, Cause::Statement(digest)) => {
             let mut items = change.evidence.iter();
@@ -326,7 +334,7 @@ fn follow(
     if !belief.fits(change) {
         return Ok(false);
     }
-    if !is_permitted(&belief, change) {
+    if !is_permitted(&belief, change, keys.rigour()) {
         return Err(bad(at, "it moves a belief in a way that nobody may"));
     }
     let mut after = [StoredRow::of(&belief.after(change, at))];

@@ -8,6 +8,7 @@ use lodestar_core::chain::{
     Change as LinkChange, Decision, Directness, LinkRef, Retrieval, Revision, RevisionCause,
     Security, Truth,
 };
+use lodestar_core::defence::Defence;
 use lodestar_core::id::{BeliefId, RevisionId};
 
 use crate::authority::ReflectionSeat;
@@ -48,7 +49,9 @@ pub fn propose(
     window: &Window,
 ) -> Result<Reflected, FirewallError> {
     let mut proposals = Vec::new();
-    for (made_at, decision) in &window.decisions {
+    // For a harness that takes `ReflectionFlags` out: nobody looks at decisions again.
+    let looks_back = firewall.rigour().keeps(Defence::ReflectionFlags);
+    for (made_at, decision) in window.decisions.iter().filter(|_| looks_back) {
         for &belief in &decision.belief_dependencies {
             if is_contradicted(firewall, belief)? {
                 proposals.push(Proposal::FlagDecision {

@@ -69,17 +69,21 @@ impl OperatorSession {
         let followed = catch_up(store.as_mut(), &keyring, &log, &trust)?;
         let mut surroundings = SystemSurroundings::default();
         let session = surroundings.new_session(prefix);
-        let opening = json!({
+        let mut opening = json!({
             "purpose": purpose,
             "versions": {"lodestar": env!("CARGO_PKG_VERSION")},
         });
+        let missing: Vec<_> = keyring.rigour().missing().collect();
+        if !missing.is_empty() {
+            opening["defences_off"] = missing.iter().map(|one| one.as_str()).collect();
+        }
         let options = WriterOptions::new(key);
         let writer = LogWriter::create(&log, &session, &actor, &opening, &options)?;
         let mut recorder = SessionRecorder::new(writer, actor);
         let (mut firewall, seats) = Firewall::open(
             store,
             keyring,
-            Extractors::built_in(),
+            Extractors::built_in().without(&missing),
             Box::new(surroundings),
         );
         firewall.age(log.project(), &mut recorder)?;

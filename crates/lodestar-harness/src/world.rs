@@ -1,7 +1,8 @@
 //! What scenarios are made of: projects on disk, agents that speak MCP to the real proxy, servers that do as
-//! they were scripted, people with keys, and the log read back.
+//! they were scripted, people with keys, firewalls, and the log read back.
 
 mod agent;
+mod mind;
 mod people;
 mod policy;
 mod project;
@@ -11,6 +12,7 @@ mod tool;
 mod twice;
 
 pub use agent::{Agent, Called};
+pub use mind::{FILES, Mind, Text, about};
 pub(crate) use people::nonce;
 pub use people::{Asking, Person, answering};
 pub use project::{ACTOR, PROJECT, Project};

@@ -3,6 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use lodestar_core::contract::ArgumentRole;
+use lodestar_core::defence::Defence;
 use lodestar_core::digest::Digest;
 use lodestar_core::fingerprint::NormalPath;
 use lodestar_core::name::{CalibrationClass, SessionId, ToolName};
@@ -69,6 +70,12 @@ impl Opening {
     /// The calibration classes that are off.
     pub fn flagged(&self) -> impl Iterator<Item = &CalibrationClass> {
         self.calibration.iter().flat_map(|one| &one.flagged)
+    }
+
+    /// The defences that the session was opened without; none, but in a harness.
+    pub fn missing(&self) -> Vec<Defence> {
+        let named = self.defences_off.iter();
+        named.filter_map(|name| name.parse().ok()).collect()
     }
 
     /// By what its confirmations are counted.

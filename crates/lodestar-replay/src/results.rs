@@ -8,7 +8,6 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use lodestar_core::chain::{Decision, Observation, OutcomeResult};
-use lodestar_core::defence::Defence;
 use lodestar_core::digest::Digest;
 use lodestar_core::event::EventType;
 use lodestar_core::id::ObservationId;
@@ -140,11 +139,7 @@ impl Returned {
 
 /// The extractors of a session that was opened so.
 pub fn extractors(opening: &Opening) -> Extractors {
-    let off = Defence::ContentSplit.as_str();
-    match opening.defences_off.iter().any(|one| one == off) {
-        true => Extractors::built_in().without_split(),
-        false => Extractors::built_in(),
-    }
+    Extractors::built_in().without(&opening.missing())
 }
 
 /// The results of a session that are not adopted yet.

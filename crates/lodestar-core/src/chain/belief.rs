@@ -8,15 +8,18 @@
 mod axes;
 pub mod gate;
 mod record;
+mod rigour;
 
 pub use axes::{Axes, Freshness, Retrieval, Security, Truth};
 pub use record::BeliefRecord;
+pub use rigour::Rigour;
 
 use thiserror::Error;
 
 use super::claim::Claim;
 use super::confidence::Confidence;
 use super::evidence::{EvidenceQuality, EvidenceSet, EvidenceSource};
+use crate::defence::Defence;
 use crate::id::{BeliefId, ClaimId, EvidenceId, EvidenceSetId};
 use crate::name::{CalibrationClass, words};
 use crate::scope::Scope;
@@ -154,6 +157,11 @@ impl Belief {
     /// Supported beliefs start normal, clean and fresh; everything else is gated and starts
     /// restricted, clean and fresh. Scope and sensitivity are those of the claim.
     pub fn adopt(adoption: Adoption<'_>) -> Result<Self, AdoptionRefused> {
+        Self::adopt_by(adoption, Rigour::FULL)
+    }
+
+    /// As [`adopt`](Self::adopt); in a harness, without the rules that it takes out.
+    pub fn adopt_by(adoption: Adoption<'_>, rigour: Rigour) -> Result<Self, AdoptionRefused> {
         let Adoption {
             claim, evidence, ..
         } = adoption;
@@ -164,8 +172,10 @@ impl Belief {
             });
         }
         within_lineage(claim, evidence)?;
-        let truth = gate::weigh(evidence).truth;
-        let retrieval = if truth == Truth::Supported {
+        let truth = gate::weigh_by(evidence, rigour).truth;
+        // For a harness that takes `GatedStartsRestricted` out: all that comes in is handed out.
+        let is_gated = truth != Truth::Supported && rigour.keeps(Defence::GatedStartsRestricted);
+        let retrieval = if !is_gated {
             Retrieval::Normal
         } else {
             Retrieval::Restricted

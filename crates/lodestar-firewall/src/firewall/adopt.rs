@@ -5,7 +5,7 @@ use std::collections::HashSet;
 use lodestar_core::chain::{
     Adoption, AdoptionRefused, Belief, BeliefAuthority, BeliefRecord, Claim, Confidence,
     EvidenceFreshness, EvidenceItem, EvidenceQuality, EvidenceRelation, EvidenceSet,
-    EvidenceSource, Predicate, Truth,
+    EvidenceSource, Predicate, Rigour, Truth,
 };
 use lodestar_core::id::{BeliefId, EvidenceId, EvidenceSetId, ObservationId};
 use lodestar_core::name::{CalibrationClass, IndependenceGroup, ProjectId};
@@ -299,9 +299,9 @@ fn weigh(
         // A clock that was wrong elsewhere does not make anything newer than now.
         draft.observed_at = draft.observed_at.min(now);
         let known = link::same_key(tx, keys, &draft)?;
-        let linked = link::linked(&known, &draft, ids, now);
+        let linked = link::linked(tx, keys, &known, &draft, ids, now)?;
         stands_alone &= linked.is_empty();
-        let (evidence, belief) = believed(&draft, linked, now)?;
+        let (evidence, belief) = believed(&draft, linked, now, keys.rigour())?;
         let Following {
             changes,
             contradictions,
@@ -331,6 +331,7 @@ pub(super) fn believed(
     draft: &Draft,
     linked: Vec<EvidenceItem>,
     now: Timestamp,
+    rigour: Rigour,
 ) -> Result<(EvidenceSet, Belief), AdoptionRefused> {
     let own = EvidenceItem {
         id: draft.names.evidence,
@@ -348,7 +349,7 @@ pub(super) fn believed(
         items,
         assembled_at: now,
     };
-    let belief = Belief::adopt(Adoption {
+    let adoption = Adoption {
         id: draft.names.belief,
         claim: &draft.claim,
         evidence: &evidence,
@@ -357,7 +358,8 @@ pub(super) fn believed(
         authority: draft.authority,
         observed_at: draft.observed_at.min(now),
         adopted_at: now,
-    })?;
+    };
+    let belief = Belief::adopt_by(adoption, rigour)?;
     Ok((evidence, belief))
 }
 

@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use lodestar_core::chain::{Confidence, Freshness, Predicate};
+use lodestar_core::defence::Defence;
 use lodestar_core::digest::Digest;
 use lodestar_core::id::BeliefId;
 use lodestar_core::scope::Scope;
@@ -12,7 +13,7 @@ use serde::Serialize;
 use serde_json::Value;
 
 use super::intake::said;
-use super::{Firewall, FirewallError};
+use super::{Firewall, FirewallError, lenient};
 use crate::row::keys::Standing;
 use crate::row::{BadRow, EXPIRED_AFTER, StoredRow};
 use crate::store::query::suits;
@@ -152,6 +153,14 @@ impl Firewall {
         context.beliefs.truncate(wanted);
         let ids: Vec<_> = context.beliefs.iter().map(|belief| belief.id).collect();
         let disputes = self.store.disputes(&ids, MAX_DISPUTES)?;
+        // For a harness that takes `ContradictionChannel` out: what speaks against something stands beside it.
+        if !self.rigour().keeps(Defence::ContradictionChannel) {
+            for against in disputes.iter().flat_map(|dispute| &dispute.against) {
+                if let Some(row) = self.store.row(against)? {
+                    context.beliefs.push(shown(&row, now)?);
+                }
+            }
+        }
         context.contradictions = disputes.into_iter().map(Dispute::from).collect();
         let old = |belief: &&ContextBelief| belief.freshness != Freshness::Fresh;
         context.uncertainties = context.beliefs.iter().filter(old).map(|b| b.id).collect();
@@ -164,7 +173,12 @@ impl Firewall {
         query: &ContextQuery,
         now: Timestamp,
     ) -> Result<Context, FirewallError> {
-        let rows = self.store.context(query)?;
+        let lenient = lenient::rows(&mut *self.store, query, self.keys.rigour())?;
+        let is_lenient = lenient.is_some();
+        let rows = match lenient {
+            Some(rows) => rows,
+            None => self.store.context(query)?,
+        };
         let mut context = Context {
             beliefs: Vec::with_capacity(rows.len()),
             contradictions: Vec::new(),
@@ -174,7 +188,9 @@ impl Firewall {
         for row in &rows {
             match self.keys.standing(row) {
                 // The columns are proven, so they can be asked again: an index may lie.
-                Standing::Genuine if suits(row, query) => context.beliefs.push(shown(row, now)?),
+                Standing::Genuine if is_lenient || suits(row, query) => {
+                    context.beliefs.push(shown(row, now)?)
+                }
                 Standing::Genuine => {}
                 standing => context.left_out.push(Left {
                     id: row.belief_id().ok(),

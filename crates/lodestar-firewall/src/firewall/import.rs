@@ -4,6 +4,7 @@ use lodestar_core::chain::{
     BeliefAuthority, Claim, EvidenceFreshness, EvidenceQuality, EvidenceSource, ExtractionMethod,
     Lineage, NonEmpty, Observation, Predicate,
 };
+use lodestar_core::defence::Defence;
 use lodestar_core::digest::sha256;
 use lodestar_core::id::ClaimId;
 use lodestar_core::scope::Scope;
@@ -39,18 +40,30 @@ impl Firewall {
     ) -> Result<Outcome, FirewallError> {
         let now = self.now();
         let mut ids = Ids::new(self.surroundings.as_mut(), now);
-        let drafts = batch
-            .memories
-            .iter()
-            .map(|memory| draft(&batch, memory, &mut ids))
-            .collect();
+        // For a harness that takes `ImportsAreReadings` out: the other system's word is a tool's result.
+        let (quality, freshness) = match self.keys.rigour().keeps(Defence::ImportsAreReadings) {
+            true => (
+                EvidenceQuality::ExternalDocument,
+                EvidenceFreshness::Unknown,
+            ),
+            false => (EvidenceQuality::ToolResult, EvidenceFreshness::Fresh),
+        };
+        let drafts = batch.memories.iter().map(|memory| Draft {
+            freshness,
+            ..draft(&batch, memory, quality, &mut ids)
+        });
+        let drafts = drafts.collect();
         self.adopt(batch.observation.id, None, drafts, now, recorder)
     }
 }
 
-fn draft(batch: &ImportBatch<'_>, memory: &ImportedMemory, ids: &mut Ids<'_>) -> Draft {
+fn draft(
+    batch: &ImportBatch<'_>,
+    memory: &ImportedMemory,
+    quality: EvidenceQuality,
+    ids: &mut Ids<'_>,
+) -> Draft {
     let observation = batch.observation;
-    let quality = EvidenceQuality::ExternalDocument;
     let subject = format!("memory:{}/{}", batch.format, memory.reference);
     let text = &memory.text;
     // Half of the room: JSON may double what it escapes.

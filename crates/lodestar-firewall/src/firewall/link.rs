@@ -9,6 +9,7 @@ use lodestar_core::chain::{
     Belief, Directness, EvidenceFreshness, EvidenceItem, EvidenceQuality, EvidenceRelation,
     EvidenceSet, EvidenceSource, Freshness, Retrieval, Security, Truth,
 };
+use lodestar_core::defence::Defence;
 use lodestar_core::id::EvidenceId;
 use lodestar_core::name::IndependenceGroup;
 use lodestar_core::time::Timestamp;
@@ -131,11 +132,30 @@ fn independent(a: &StoredBelief, draft: &Draft) -> bool {
 /// What is read while a direct belief says the same stays a rumour: it would add nothing but its own
 /// words to what is believed. Only evidence that arrives later promotes.
 pub(super) fn linked(
+    tx: &mut dyn Writing,
+    keys: &Keyring,
     known: &Known,
     draft: &Draft,
     ids: &mut Ids<'_>,
     now: Timestamp,
-) -> Vec<EvidenceItem> {
+) -> Result<Vec<EvidenceItem>, FirewallError> {
+    let mut items = lent_to(known, draft, ids, now);
+    // For a harness that takes `NoVetoByReading` out: what was read before speaks against it.
+    if !keys.rigour().keeps(Defence::NoVetoByReading)
+        && is_direct(draft.quality)
+        && let Some(key) = &known.key
+    {
+        for rumour in only_genuine(keys, tx.unverified(key, MAX_RUMOURS)?)? {
+            let id = ids.next(EvidenceId::from_parts);
+            if rumour.claim.predicate.object != draft.claim.predicate.object {
+                items.extend(lent(&rumour, EvidenceRelation::Contradicts, id));
+            }
+        }
+    }
+    Ok(items)
+}
+
+fn lent_to(known: &Known, draft: &Draft, ids: &mut Ids<'_>, now: Timestamp) -> Vec<EvidenceItem> {
     known
         .settled
         .iter()
@@ -180,7 +200,9 @@ pub(super) fn follow(
     for older in &known.settled {
         let differs = older.claim.predicate.object != draft.claim.predicate.object;
         let older_is_direct = is_direct(older.claim.lineage.quality());
-        if supported && direct && replaces(draft, older, now) && (differs || older_is_direct) {
+        // For a harness that takes `Supersession` out: what was observed before stays where it is.
+        let takes_place = keys.rigour().keeps(Defence::Supersession) && replaces(draft, older, now);
+        if supported && direct && takes_place && (differs || older_is_direct) {
             following.changes.extend(superseded(older, draft, now));
         } else if differs && older.record.axes.truth == Truth::Supported {
             following.contradictions.push(Contradiction {
@@ -197,7 +219,7 @@ pub(super) fn follow(
                 let item = supporting(draft, group, ids);
                 following
                     .changes
-                    .extend(promoted(&rumour, draft, item, now));
+                    .extend(promoted(keys, &rumour, draft, item, now));
             } else if draft.claim.sensitivity <= rumour.claim.sensitivity {
                 following.contradictions.push(Contradiction {
                     belief: belief.id(),
@@ -261,6 +283,7 @@ fn supporting(draft: &Draft, group: &IndependenceGroup, ids: &mut Ids<'_>) -> Ev
 
 /// Weighs a rumour again with the direct evidence that arrived; `None` if it does not carry it.
 fn promoted(
+    keys: &Keyring,
     rumour: &StoredBelief,
     draft: &Draft,
     item: EvidenceItem,
@@ -272,7 +295,7 @@ fn promoted(
     }
     let mut evidence = rumour.evidence.clone();
     evidence.items.push(item.clone());
-    let truth = gate::weigh(&evidence).truth;
+    let truth = gate::weigh_by(&evidence, keys.rigour()).truth;
     let authority = AuthorityKind::AutoObservation;
     let moves = judge::promotion(rumour.record.axes, authority, Grounds::Gate(truth), true).ok()?;
     Some(Change {

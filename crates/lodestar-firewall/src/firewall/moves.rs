@@ -55,7 +55,7 @@ impl Firewall {
             };
             let axes = found.record.axes;
             let step = judge::between(axes.on(to.axis()), to);
-            judge::permit(axes, step, authority, grounds)
+            judge::permit_by(keys.rigour(), axes, step, authority, grounds)
                 .map_err(|refused| FirewallError::Move { belief, refused })?;
             let change = Change {
                 belief,

@@ -64,7 +64,7 @@ impl Plain {
         } = drawn(extractors, intake)?;
         let mut adopted = Adopted::nothing(observation, source, drafts.len());
         for draft in drafts {
-            let (evidence, belief) = believed(&draft, Vec::new(), adopted_at)?;
+            let (evidence, belief) = believed(&draft, Vec::new(), adopted_at, extractors.rigour())?;
             adopted.add(draft.claim, evidence, &belief);
         }
         Ok(Self(adopted))

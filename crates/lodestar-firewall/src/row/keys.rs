@@ -16,6 +16,8 @@ use std::collections::BTreeMap;
 use std::fmt;
 use std::sync::Arc;
 
+use lodestar_core::chain::Rigour;
+use lodestar_core::defence::Defence;
 use lodestar_core::digest::{Digest, leaf_hash, sha256_parts};
 use lodestar_core::key::{KeyId, PublicKey, SecretKey};
 use lodestar_core::merkle::InclusionProof;
@@ -32,8 +34,8 @@ const SEAL: &[u8] = b"lodestar belief seal v1\0";
 /// Place, number, signature and root.
 const FIXED_BYTES: usize = 4 + 4 + 64 + 32;
 
-/// The keys by which rows and orders are judged: this installation's own, those of the installations
-/// it trusts, and those of the people who may move beliefs.
+/// The keys by which rows and orders are judged, and how strictly: this installation's own, those of the
+/// installations it trusts, and those of the people who may move beliefs.
 pub struct Keyring {
     own: Arc<SecretKey>,
     own_id: KeyId,
@@ -41,6 +43,7 @@ pub struct Keyring {
     // INVARIANT: has the own key.
     installations: BTreeMap<String, PublicKey>,
     operators: Vec<PublicKey>,
+    rigour: Rigour,
 }
 
 impl fmt::Debug for Keyring {
@@ -76,6 +79,7 @@ impl Keyring {
             own_id,
             own,
             operators: Vec::new(),
+            rigour: Rigour::FULL,
         }
     }
 
@@ -93,6 +97,21 @@ impl Keyring {
     pub fn with_operators(mut self, operators: impl IntoIterator<Item = PublicKey>) -> Self {
         self.operators.extend(operators);
         self
+    }
+
+    /// For a harness that takes defences out: a firewall with this ring, and a fold by it, go without
+    /// these. Without [`Defence::RowSignatures`] every row is genuine.
+    #[must_use]
+    pub fn without(self, defences: &[Defence]) -> Self {
+        Self {
+            rigour: Rigour::without(defences),
+            ..self
+        }
+    }
+
+    /// How strictly beliefs are judged by it.
+    pub fn rigour(&self) -> Rigour {
+        self.rigour
     }
 
     /// The keys of the people who may move beliefs.
@@ -138,6 +157,9 @@ impl Keyring {
 
     /// What a row is worth.
     pub fn standing(&self, row: &StoredRow) -> Standing {
+        if !self.rigour.keeps(Defence::RowSignatures) {
+            return Standing::Genuine;
+        }
         let Some(key) = self.installations.get(&row.signer) else {
             return Standing::Foreign;
         };

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use lodestar_firewall::Firewall;
-use lodestar_firewall::store::Store;
+use lodestar_firewall::store::{MemoryStore, Store};
 use lodestar_kernel::opening::Opening;
 use lodestar_log::{LogWriter, Reader};
 use lodestar_replay::{Results, Returned, catch_up, extractors};
@@ -39,12 +39,17 @@ pub(super) fn take_in_rest(
     writer
         .hand_over()
         .map_err(lodestar_log::AppendError::from)?;
-    let mut store = open_store()?;
+    // What a session without all defences believed is for nobody else.
+    let missing = opening.missing();
+    let mut store: Box<dyn Store> = match missing.is_empty() {
+        true => open_store()?,
+        false => Box::new(MemoryStore::new()),
+    };
     let log = dir.project_log();
     catch_up(store.as_mut(), &keys.keyring(), &log, &keys.trust())?;
     let surroundings = Box::new(SystemSurroundings::default());
-    let (mut firewall, _seats) =
-        Firewall::open(store, keys.keyring(), extractors(opening), surroundings);
+    let keyring = keys.keyring().without(&missing);
+    let (mut firewall, _seats) = Firewall::open(store, keyring, extractors(opening), surroundings);
     let mut recorder = SessionRecorder::new(writer.clone(), super::actor());
     for batch in taken.chunks(BATCH) {
         take_in(&mut firewall, &mut recorder, batch)?;

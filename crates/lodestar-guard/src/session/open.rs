@@ -278,10 +278,8 @@ impl Setup {
     fn open_now(self) -> Result<(Session, Vec<Ended>), OpenError> {
         let (registry, gate) = self.gate()?;
         let holds = self.someone_to_ask(&registry, &gate)?;
-        let extractors = match self.lacks(Defence::ContentSplit) {
-            true => Extractors::built_in().without_split(),
-            false => Extractors::built_in(),
-        };
+        let extractors = Extractors::built_in().without(&self.without);
+        let keyring = self.keys.keyring().without(&self.without);
         let approvers = self.config.approvals.authorized_keys.clone();
         let approvers = match self.lacks(Defence::ApprovalSignatures) {
             true => approvers.without_signatures(),
@@ -352,7 +350,7 @@ impl Setup {
         keep_out_of_git(&config)?;
         let mut recorder = SessionRecorder::new(writer.clone(), config.actor_id.clone());
         let (mut firewall, seats) =
-            Firewall::open(store, keys.keyring(), extractors, Box::new(surroundings));
+            Firewall::open(store, keyring, extractors, Box::new(surroundings));
         firewall.age(log.project(), &mut recorder)?;
         let classes = match opening.calibration {
             Some(_) => Classes::Named,

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use lodestar_core::chain::Truth;
+use lodestar_core::defence::Defence;
 use lodestar_core::key::SecretKey;
 use lodestar_firewall::row::StoredBelief;
 use lodestar_firewall::row::keys::Keyring;
@@ -44,6 +45,7 @@ impl Record {
     /// Reads a session. Nothing of it comes from an agent, a proxy or a store.
     pub fn read(dir: &SessionDir) -> Outcome<Self> {
         let mut opening: Option<Opening> = None;
+        let mut missing: Vec<Defence> = Vec::new();
         let mut events = Vec::new();
         for event in Reader::open(dir)? {
             let event = event?;
@@ -52,6 +54,9 @@ impl Record {
             let payload = payload.unwrap_or_default();
             if event.seq == 0 {
                 opening = serde_json::from_value(payload.clone()).ok();
+                let off = payload["defences_off"].as_array();
+                let off = off.into_iter().flatten().filter_map(Value::as_str);
+                missing = off.filter_map(|name| name.parse().ok()).collect();
             }
             events.push(Recorded {
                 seq: event.seq,
@@ -60,7 +65,8 @@ impl Record {
                 payload,
             });
         }
-        let keys = Keyring::new(Arc::new(SecretKey::from_seed([0; 32])));
+        // As lax as the session was, so that what came of it there can be seen.
+        let keys = Keyring::new(Arc::new(SecretKey::from_seed([0; 32]))).without(&missing);
         let mut store = MemoryStore::new();
         follow_alone(&mut store, &keys, dir)?;
         let rows = store.scan(None, ALL)?;

@@ -9,10 +9,11 @@ use std::collections::BTreeMap;
 
 use serde::Serialize;
 
-use super::Truth;
+use super::{Rigour, Truth};
 use crate::chain::evidence::{
-    EvidenceFreshness, EvidenceItem, EvidenceQuality, EvidenceRelation, EvidenceSet,
+    Directness, EvidenceFreshness, EvidenceItem, EvidenceQuality, EvidenceRelation, EvidenceSet,
 };
+use crate::defence::Defence;
 
 /// Lodestar measured it itself: nothing stands between the world and the record.
 pub const WEIGHT_DIRECT_OBSERVATION: f64 = 1.0;
@@ -55,8 +56,13 @@ pub struct Weighing {
 ///
 /// A pure function of the items as a set: order, and repetition within a group, change no bit of it.
 pub fn weigh(evidence: &EvidenceSet) -> Weighing {
-    let support = side(&evidence.items, EvidenceRelation::Supports);
-    let contradiction = side(&evidence.items, EvidenceRelation::Contradicts);
+    weigh_by(evidence, Rigour::FULL)
+}
+
+/// As [`weigh`]; in a harness, without the rules that it takes out.
+pub fn weigh_by(evidence: &EvidenceSet, rigour: Rigour) -> Weighing {
+    let support = side(&evidence.items, EvidenceRelation::Supports, rigour);
+    let contradiction = side(&evidence.items, EvidenceRelation::Contradicts, rigour);
     let strength = support * (1.0 - contradiction);
     let truth = if strength >= THRESHOLD {
         Truth::Supported
@@ -72,11 +78,14 @@ pub fn weigh(evidence: &EvidenceSet) -> Weighing {
 }
 
 /// One side of the scales: a noisy-or over the strongest item of each independence group.
-fn side(items: &[EvidenceItem], relation: EvidenceRelation) -> f64 {
+fn side(items: &[EvidenceItem], relation: EvidenceRelation, rigour: Rigour) -> f64 {
     let mut strongest = BTreeMap::new();
     for item in items.iter().filter(|item| item.relation == relation) {
-        if let Some(weight) = weight(item) {
-            let group: &mut f64 = strongest.entry(&item.independence_group).or_default();
+        if let Some(weight) = weight(item, rigour) {
+            // For a harness that takes `IndependentOrigins` out: every item is an origin of its own.
+            let apart = (!rigour.keeps(Defence::IndependentOrigins)).then_some(item.id);
+            let group = (&item.independence_group, apart);
+            let group: &mut f64 = strongest.entry(group).or_default();
             *group = group.max(weight);
         }
     }
@@ -88,8 +97,17 @@ fn side(items: &[EvidenceItem], relation: EvidenceRelation) -> f64 {
 }
 
 /// What one item weighs; `None` for what is not on the scales.
-fn weight(item: &EvidenceItem) -> Option<f64> {
+fn weight(item: &EvidenceItem, rigour: Rigour) -> Option<f64> {
+    // For a harness that takes one of these out: what was read weighs as if it had been measured.
+    let reading_counts = match item.relation {
+        EvidenceRelation::Supports => !rigour.keeps(Defence::IndirectWeighsNothing),
+        EvidenceRelation::Contradicts => !rigour.keeps(Defence::NoVetoByReading),
+        EvidenceRelation::Contextualizes => false,
+    };
     let quality = match item.quality {
+        quality if reading_counts && quality.directness() == Directness::Indirect => {
+            WEIGHT_DIRECT_OBSERVATION
+        }
         EvidenceQuality::DirectObservation => WEIGHT_DIRECT_OBSERVATION,
         EvidenceQuality::ToolResult => WEIGHT_TOOL_RESULT,
         EvidenceQuality::HumanAssertion => WEIGHT_HUMAN_ASSERTION,
