@@ -2,6 +2,7 @@
 //! they were scripted, people with keys, and the log read back.
 
 mod agent;
+pub(crate) mod forge;
 mod people;
 mod project;
 mod record;

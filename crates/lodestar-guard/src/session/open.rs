@@ -282,10 +282,7 @@ impl Setup {
             false => Extractors::built_in(),
         };
         let approvers = self.config.approvals.authorized_keys.clone();
-        let approvers = match self.lacks(Defence::ApprovalSignatures) {
-            true => approvers.without_signatures(),
-            false => approvers,
-        };
+        let approvers = approvers.without(&self.without);
         let protected = protected(&self.config, &self.keys);
         let protected = match self.lacks(Defence::SelfProtection) {
             true => protected.taken_out(),
@@ -338,11 +335,12 @@ impl Setup {
             ended,
             store,
             surroundings,
-        } = Begun::begin(&config, &keys, &log, &opening)?;
+        } = Begun::begin(&config, &keys, &log, &opening, &without)?;
         let goes_on = past.is_some();
         let past = past.unwrap_or_default();
         let spent = past.spent().map(|consumed| consumed.id).collect();
-        let confirmations = Beforehand::open(&config, spent)?;
+        let confirmations = Beforehand::open(&config, spent, &without)?;
+        let desk = Desk::restored(past.requests, past.recorded).without(&without);
         keep_out_of_git(&config)?;
         let mut recorder = SessionRecorder::new(writer.clone(), config.actor_id.clone());
         let (mut firewall, seats) =
@@ -369,7 +367,7 @@ impl Setup {
                 memory,
                 provenance: Index::new(ProvenanceIndex::new(IndexLimits::default(), random_key())),
                 holds,
-                office: Mutex::new(Office::new(Desk::restored(past.requests, past.recorded))),
+                office: Mutex::new(Office::new(desk)),
                 abandoned,
                 listeners: Mutex::default(),
                 ears: Mutex::default(),

@@ -3,6 +3,7 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
+use lodestar_core::defence::Defence;
 use lodestar_core::name::{ProjectId, SessionId};
 use lodestar_core::note::NoteKey;
 use lodestar_core::statement::ApprovalDecision;
@@ -229,6 +230,14 @@ impl<'a> Project<'a> {
         Record::read(&self.log()?.session(&last))
     }
 
+    /// What verification says of the whole log, without what this run lacks.
+    pub fn verified(&self) -> Outcome<ProjectReport> {
+        self.verify(&VerifyOptions {
+            taken_out: self.stage.without().iter().copied().collect(),
+            ..VerifyOptions::default()
+        })
+    }
+
     /// What verification says of the whole log.
     pub fn verify(&self, options: &VerifyOptions) -> Outcome<ProjectReport> {
         let keys = self.keys()?;
@@ -242,12 +251,12 @@ impl<'a> Project<'a> {
     /// What follows from the log of a session.
     pub fn replay(&self, session: &SessionId) -> Outcome<SessionReplay> {
         let keys = self.keys()?;
-        Ok(lodestar_replay::derive(
-            &self.log()?,
-            session,
-            &keys.operators,
-            None,
-        )?)
+        let log = self.log()?;
+        let replay = lodestar_replay::derive(&log, session, &keys.operators, None)?;
+        Ok(match self.stage.lacks(Defence::ReplayDerivation) {
+            true => replay.taken_at_its_word(),
+            false => replay,
+        })
     }
 
     /// Signs an answer to every open request and drops it where genuine ones are dropped; how many.

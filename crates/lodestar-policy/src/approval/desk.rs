@@ -9,6 +9,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
+use lodestar_core::defence::Defence;
 use lodestar_core::event::EventType;
 use lodestar_core::id::RequestId;
 use lodestar_core::name::ActorId;
@@ -97,6 +98,9 @@ pub struct Desk {
     taken: BTreeMap<RequestId, Arc<Spending>>,
     /// Those whose grants were spent although the world had moved, as long as nobody has closed them.
     in_vain: BTreeSet<RequestId>,
+    /// For a harness that takes [`Defence::ApprovalTimeout`] out: what nobody answered in time. None
+    /// where nothing is taken out.
+    unanswered: Option<BTreeSet<RequestId>>,
 }
 
 impl Desk {
@@ -107,6 +111,25 @@ impl Desk {
             recorded,
             ..Self::default()
         }
+    }
+
+    /// For a harness that takes defences out: see [`Requests::without`]; and without
+    /// [`Defence::ApprovalTimeout`], what nobody answers in time is taken for granted.
+    #[must_use]
+    pub fn without(mut self, defences: &[Defence]) -> Self {
+        let out = defences.contains(&Defence::ApprovalTimeout);
+        Self {
+            requests: std::mem::take(&mut self.requests).without(defences),
+            unanswered: out.then(BTreeSet::new),
+            ..self
+        }
+    }
+
+    /// Nobody answered a request in time. Says whether that opens it: only for a harness that has taken
+    /// [`Defence::ApprovalTimeout`] out.
+    pub fn ran_out(&mut self, id: RequestId) -> bool {
+        let unanswered = self.unanswered.as_mut();
+        unanswered.is_some_and(|unanswered| unanswered.insert(id))
     }
 
     /// The event that recorded a request.
@@ -216,7 +239,16 @@ impl Desk {
         now: Timestamp,
     ) -> Result<Permit, (Box<Held>, NotSpendable)> {
         self.settle();
-        match self.requests.spendable(id, held.fingerprint(), now) {
+        let spendable = self.requests.spendable(id, held.fingerprint(), now);
+        let is_unanswered = self
+            .unanswered
+            .as_ref()
+            .is_some_and(|all| all.contains(&id));
+        let spendable = match spendable {
+            Err(NotSpendable::NotGranted) if is_unanswered => Ok(Vec::new()),
+            spendable => spendable,
+        };
+        match spendable {
             Ok(_) if self.taken.contains_key(&id) => Err((Box::new(held), NotSpendable::Taken)),
             Ok(grants) => {
                 let spending = Arc::new(Spending::default());
