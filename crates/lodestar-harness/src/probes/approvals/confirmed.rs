@@ -167,6 +167,13 @@ fn mismatch_per_field(stage: &Stage) -> Outcome {
                 format!("a confirmation of an act with another `{field}` ran the call")
             })?;
         }
+        held.drop_signed(&held.word()?)?;
+        held.again().await?;
+        held.session.close("done").await?;
+        settle(
+            held.tool.ran() == 1,
+            || "a confirmation of exactly this act opens nothing",
+        )?;
         let record = held.project.record()?;
         let refusals: Vec<Value> = record
             .of("confirmation.refused@")
@@ -175,14 +182,7 @@ fn mismatch_per_field(stage: &Stage) -> Outcome {
         let named: Vec<Value> = CHANGES.iter().map(|(field, _)| json!([field])).collect();
         hold(refusals == named, || {
             format!("the log names {}", Value::from(refusals.clone()))
-        })?;
-        held.drop_signed(&held.word()?)?;
-        held.again().await?;
-        held.session.close("done").await?;
-        settle(
-            held.tool.ran() == 1,
-            || "a confirmation of exactly this act opens nothing",
-        )
+        })
     })?
 }
 

@@ -83,17 +83,14 @@ fn distinct(stage: &Stage) -> Outcome {
         })
         .await?;
         session.call(SEND, letter("one")).await?;
-        let record = project.record()?;
-        settle(
-            record.count("approval.granted@") >= 2,
-            || "it was not heard that one person agreed twice",
-        )?;
         hold(
             tool.ran() == 0,
             || "one person who agreed several times was taken for two",
         )?;
         session.call(SEND, letter("both")).await?;
         session.close("done").await?;
+        let heard = project.record()?.count("approval.granted@");
+        settle(heard >= 4, || format!("{heard} answers were counted"))?;
         hold(tool.ran() == 1, || {
             format!("with two people's word the tool ran {} times", tool.ran())
         })
@@ -130,18 +127,18 @@ fn roles(stage: &Stage) -> Outcome {
             tool.ran() == 0,
             || "a role that somebody gave themselves opened a call",
         )?;
+        session.call(SEND, letter("managed")).await?;
+        session.close("done").await?;
+        hold(tool.ran() == 1, || {
+            format!("with the manager's word the tool ran {} times", tool.ran())
+        })?;
         let record = project.record()?;
         let (role, clearance) = (
             refused(&record, "no_role"),
             refused(&record, "no_clearance"),
         );
-        hold((role, clearance) == (1, 1), || {
+        hold((role, clearance) == (2, 2), || {
             format!("{role} were refused for their role, {clearance} for their clearance")
-        })?;
-        session.call(SEND, letter("managed")).await?;
-        session.close("done").await?;
-        hold(tool.ran() == 1, || {
-            format!("with the manager's word the tool ran {} times", tool.ran())
         })
     })?
 }
