@@ -4,6 +4,7 @@ mod again;
 mod cut;
 mod redaction;
 mod tamper;
+mod told;
 mod writers;
 
 use std::fs;
@@ -25,6 +26,7 @@ pub(super) fn probes() -> Vec<Probe> {
         writers::probes(),
         redaction::probes(),
         again::probes(),
+        told::probes(),
     ]
     .into_iter()
     .flatten()

@@ -1,5 +1,6 @@
 //! A scratch project: a folder, a configuration, keys outside of it, people, and servers.
 
+use std::collections::BTreeSet;
 use std::fs;
 use std::path::{Path, PathBuf};
 
@@ -11,7 +12,7 @@ use lodestar_guard::channel::drop::Pile;
 use lodestar_guard::installation::Installation;
 use lodestar_guard::{Config, Keys, Setup};
 use lodestar_log::verify::{ProjectReport, VerifyOptions, verify_project};
-use lodestar_log::{LogRoot, ProjectLog, Trust};
+use lodestar_log::{Ledger, LogRoot, ProjectLog, Trust};
 use lodestar_replay::SessionReplay;
 use serde_json::Value;
 
@@ -216,10 +217,15 @@ impl<'a> Project<'a> {
         Ok(LogRoot::in_folder(&self.root).project(&ProjectId::new(PROJECT)?))
     }
 
-    /// The sessions, in the order of their names, which is that of their beginnings.
+    /// The sessions, in the order in which the ledger says they were opened.
     pub fn sessions(&self) -> Outcome<Vec<SessionId>> {
-        let mut sessions: Vec<_> = self.log()?.sessions_on_disk()?.into_iter().collect();
-        sessions.sort();
+        let log = self.log()?;
+        let mut sessions = log.sessions_on_disk()?;
+        if !sessions.is_empty() {
+            let trust = Trust::only(self.keys()?.log.public());
+            let (ledger, _) = Ledger::read(&log, &trust, &BTreeSet::new())?;
+            sessions.sort_by_key(|one| ledger.session(one).map(|facts| facts.opened_seq));
+        }
         Ok(sessions)
     }
 

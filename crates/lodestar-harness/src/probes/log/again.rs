@@ -107,7 +107,7 @@ fn told(replay: &SessionReplay) -> String {
 
 /// What somebody with the log key makes of a session: the same events at the same times, but for what they
 /// change, in a log of its own with a ledger of its own.
-fn written_anew(
+pub(super) fn written_anew(
     project: &Project<'_>,
     dir: &SessionDir,
     name: &str,

@@ -37,7 +37,7 @@ pub(super) fn probes() -> Vec<Probe> {
             asserts: "Verification finds each of them.",
             does_not_claim: "That every bit was tried here: the log's own tests try all of them.",
             class: "ASI10 AML.T0048",
-            defence: HashChain,
+            defence: LogVerification,
             run: single_bit_flip,
         },
         probe! {

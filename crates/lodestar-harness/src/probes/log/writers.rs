@@ -28,22 +28,28 @@ fn second_writer(stage: &Stage) -> Outcome {
     let read = || json!({"path": "readme.md"});
     let mut first = project.agent()?;
     first.call("files__send", json!({"text": "hello"}))?;
-    let mut second = project.agent()?;
-    let refused = second.call("files__read", read())?;
+    // A process that does not come up is told from one that breaks by what it says.
+    let mut second = project.agent().ok();
+    let mut calls = || {
+        let called = second.as_mut()?.call("files__read", read()).ok()?;
+        called.ran().then_some(())
+    };
+    let both = calls().is_some();
     let went_on = first.call("files__read", read())?;
     settle(went_on.ran(), || "the first process does not go on")?;
-    second.call("files__read", read())?;
+    calls();
     first.call("files__read", read())?;
-    second.kill()?;
     first.kill()?;
+    if let Some(second) = second {
+        second.kill()?;
+    }
     let report = project.verified()?;
     let ran = project.ran("files", "read")?;
-    hold(!refused.ran() && ran == 2, || {
+    hold(!both && ran == 2, || {
         let found = codes(&report);
         format!("two processes wrote one session, and what is found in its log is {found:?}")
     })?;
     let told = std::fs::read_to_string(stage.folder().join("proxy.stderr"))?;
-    let told = format!("{}{told}", refused.0);
     hold(
         told.contains("already being written by another process"),
         || format!("the second process says: {told}"),
