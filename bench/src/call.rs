@@ -1,7 +1,7 @@
 //! A whole governed call, from the arguments to the reply: a tool that echoes, a kibibyte of text back,
 //! policy, full logging, and the firewall over SQLite.
 
-mod world;
+pub(crate) mod world;
 
 use std::path::Path;
 use std::sync::Arc;

@@ -12,6 +12,7 @@ mod firewall;
 mod gate;
 mod holds;
 mod proxy;
+mod report;
 mod session;
 mod verify;
 
@@ -21,7 +22,8 @@ use std::time::{Duration, Instant};
 const HELP: &str = "\
 Measures Lodestar against fair limits, as ratios taken in one run.
 
-usage: lodestar-bench [all | verify | append | barrier | firewall | gate | call | holds | proxy]
+usage: lodestar-bench [all | verify | append | barrier | firewall | gate | call | holds | proxy |
+                      report]
                       [--events N] [--beliefs N] [--calls N] [--json]
 
   verify    `lodestar log verify` of a large session ÷ `openssl dgst -sha256` of the same file
@@ -37,6 +39,9 @@ usage: lodestar-bench [all | verify | append | barrier | firewall | gate | call 
 
   proxy     what the proxy adds to a call ÷ what a bare pass-through on rmcp adds; its rate, its start,
             its memory and its log
+
+  report    `lodestar report` of a governed session of 100,000 events, as HTML, with verification and
+            replay; what twice as many events cost; its memory
 
   --events N   size of the large session (default 1000000)
   --beliefs N  size of the large belief store (default 1000000)
@@ -148,7 +153,7 @@ fn main() -> ExitCode {
                 return ExitCode::SUCCESS;
             }
             "all" | "verify" | "append" | "barrier" | "firewall" | "gate" | "call" | "holds"
-            | "proxy" => {
+            | "proxy" | "report" => {
                 which = arg;
             }
             other => return usage(&format!("`{other}` is not known here")),
@@ -190,6 +195,12 @@ fn main() -> ExitCode {
     }
     if wanted("proxy") {
         report(proxy::measure(calls));
+    }
+    if wanted("report") {
+        match report::measure() {
+            Ok(figures) => report(figures),
+            Err(why) => return usage(&why),
+        }
     }
     match all_hold {
         true => ExitCode::SUCCESS,

@@ -57,7 +57,7 @@ pub(crate) fn measure(events: u64) -> Result<Vec<Figure>, String> {
 }
 
 /// Runs a command to its end; gives its time and its peak memory in MiB.
-fn run(command: &mut Command) -> Result<(Duration, f64), String> {
+pub(crate) fn run(command: &mut Command) -> Result<(Duration, f64), String> {
     let name = command.get_program().to_string_lossy().into_owned();
     let started = Instant::now();
     let mut child = command
@@ -89,7 +89,7 @@ fn high_water_mark(status: &Path) -> Option<f64> {
     Some(kib / 1024.0)
 }
 
-fn beside_this(name: &str) -> Result<PathBuf, String> {
+pub(crate) fn beside_this(name: &str) -> Result<PathBuf, String> {
     let this = std::env::current_exe().map_err(|e| e.to_string())?;
     let binary = this.with_file_name(name);
     match binary.is_file() {

@@ -8,6 +8,7 @@
 #![deny(missing_docs)]
 
 mod approval_answer;
+mod bundle;
 mod canonical_json;
 mod checkpoint;
 mod confirmation;
@@ -28,6 +29,7 @@ mod tool_arguments;
 mod url;
 
 pub use approval_answer::{approval_answer, brought};
+pub use bundle::{bundle, named};
 pub use canonical_json::canonical_json;
 pub use checkpoint::checkpoint;
 pub use confirmation::{confirmation, confirmed};
@@ -55,6 +57,7 @@ pub const TARGETS: &[(&str, Target)] = &[
     ("checkpoint", checkpoint),
     ("dsse_envelope", dsse_envelope),
     ("proof", proof),
+    ("bundle", bundle),
     ("memory_export", memory_export),
     ("policy_text", policy_text),
     ("policy_suite", policy_suite),

@@ -60,8 +60,8 @@ fn seeds(target: &str) -> Vec<(String, Vec<u8>)> {
     seeds
 }
 
-/// Targets that put questions to Cedar: a tenth of the inputs takes as long there.
-const DEAR: [&str; 3] = ["policy_text", "policy_suite", "tool_arguments"];
+/// Targets that put questions to Cedar, or check many signatures: a tenth of the inputs takes as long there.
+const DEAR: [&str; 4] = ["policy_text", "policy_suite", "tool_arguments", "bundle"];
 
 /// What the worker is busy with, for whoever watches it.
 #[derive(Default)]
@@ -153,6 +153,11 @@ fn proof_keeps_its_laws() {
 }
 
 #[test]
+fn bundle_keeps_its_laws() {
+    run("bundle");
+}
+
+#[test]
 fn memory_export_keeps_its_laws() {
     run("memory_export");
 }
@@ -223,6 +228,7 @@ fn reads(target: &str, data: &[u8]) -> bool {
         "dsse_envelope" => Envelope::from_json(data).is_ok(),
         "confirmation" => Evidence::read(data).is_ok(),
         "proof" => Proof::parse(data).is_ok(),
+        "bundle" => lodestar_fuzz::named(data),
         "memory_export" => ExportFormat::ALL.iter().any(|format| {
             read_export(*format, data).is_ok_and(|export| !export.memories.is_empty())
         }),

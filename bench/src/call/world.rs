@@ -18,10 +18,10 @@ use super::CONTENT;
 use crate::session;
 
 /// Gives back a kibibyte that begins with what it was given.
-pub(super) struct Echo(Definition);
+pub(crate) struct Echo(Definition);
 
 impl Echo {
-    pub(super) const NAME: &str = "echo";
+    pub(crate) const NAME: &str = "echo";
 
     fn new() -> Self {
         Self(Definition {
@@ -89,7 +89,7 @@ reversibility = "reversible"
 data_sensitivity = "private"
 "#;
 
-pub(super) fn runtime() -> Runtime {
+pub(crate) fn runtime() -> Runtime {
     tokio::runtime::Builder::new_current_thread()
         .enable_time()
         .build()
@@ -97,7 +97,7 @@ pub(super) fn runtime() -> Runtime {
 }
 
 /// A session over SQLite in a folder of its own.
-pub(super) fn open(runtime: &Runtime, folder: &Path) -> Session {
+pub(crate) fn open(runtime: &Runtime, folder: &Path) -> Session {
     std::fs::create_dir_all(folder).expect("a scratch folder");
     std::fs::write(folder.join("policy.cedar"), POLICY).expect("the disk has room");
     let config = Config::parse(CONFIG, folder).expect("a configuration");
@@ -109,20 +109,20 @@ pub(super) fn open(runtime: &Runtime, folder: &Path) -> Session {
 }
 
 /// Where the session's log lies.
-pub(super) fn log(folder: &Path) -> PathBuf {
+pub(crate) fn log(folder: &Path) -> PathBuf {
     folder.join(".lodestar").join("log")
 }
 
-pub(super) fn arguments(text: &str) -> Value {
+pub(crate) fn arguments(text: &str) -> Value {
     json!({"text": text})
 }
 
 /// A text that no other call has.
-pub(super) fn other(number: u64) -> String {
+pub(crate) fn other(number: u64) -> String {
     format!("{:016x}", number.wrapping_mul(0x9e37_79b9_7f4a_7c15))
 }
 
 /// The text of one call.
-pub(super) fn text(number: u64) -> String {
+pub(crate) fn text(number: u64) -> String {
     format!("note {number} of today")
 }

@@ -19,6 +19,7 @@ mod probe_proxy;
 mod probe_server;
 mod reflect;
 mod replay;
+mod report;
 mod store;
 mod tools;
 
@@ -58,6 +59,8 @@ pub(crate) enum Command {
     Halt(halt::HaltArgs),
     /// Derive a session again from its log, verdict by verdict
     Replay(replay::ReplayArgs),
+    /// Tell what a session comes to, with the events that prove it
+    Report(report::ReportArgs),
     /// Look at, verify and prove the event log
     Log(log::LogArgs),
     /// Look at beliefs, and move them as an operator
@@ -95,6 +98,7 @@ pub(crate) fn run(command: Command, app: &mut App) -> Result<Exit, Failure> {
         Command::Tools(args) => tools::run(&args, app),
         Command::Halt(args) => halt::run(&args, app),
         Command::Replay(args) => replay::run(&args, app),
+        Command::Report(args) => report::run(&args, app),
         Command::Log(args) => log::run(&args, app),
         Command::Belief(args) => belief::run(&args, app),
         Command::Reflect(args) => reflect::run(&args, app),

@@ -7,9 +7,7 @@ mod configured;
 mod diff;
 mod failure;
 mod files;
-mod inert;
 mod installation;
-mod json;
 mod operator;
 mod operator_key;
 mod output;
@@ -21,7 +19,8 @@ mod refusals;
 mod terminal;
 mod text;
 mod trust;
-mod words;
+
+use lodestar_report::{inert, json, words};
 
 /// A call makes some hundred small allocations; this allocator serves them in less than half the time of the
 /// system's.

@@ -91,6 +91,12 @@ words! {
         ApprovalBinding = "approval-binding",
         /// An approval counts from when it was issued until it expires.
         ApprovalTimes = "approval-times",
+        /// A statement counts for what its kind is for.
+        StatementKinds = "statement-kinds",
+        /// What is refused changes nothing: a genuine answer still counts.
+        RefusedChangesNothing = "refused-changes-nothing",
+        /// One denial ends it, however many agreed.
+        OneDenialEnds = "one-denial-ends",
         /// An approval is spent by the act that it opened.
         ApprovalOnce = "approval-once",
         /// What nobody answers in time does not run.

@@ -85,7 +85,7 @@ impl Recovered {
 /// not hold.
 pub(crate) fn interrupted(
     log: &ProjectLog,
-    keys: &Keys,
+    (keys, options): (&Keys, &WriterOptions),
     opening: &Opening,
     wanted: Option<&SessionId>,
     now: Timestamp,
@@ -110,8 +110,7 @@ pub(crate) fn interrupted(
                  says more"
             ))
         };
-        let options = WriterOptions::new(keys.log.clone());
-        let writer = match LogWriter::reopen_as_seen(log, session, facts, &options) {
+        let writer = match LogWriter::reopen_as_seen(log, session, facts, options) {
             Ok(writer) => writer,
             // Somebody else has dealt with it, or it was stopped before anybody was told of it.
             Err(

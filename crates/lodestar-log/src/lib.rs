@@ -47,9 +47,9 @@ pub use line::{
 pub use problem::{Commitment, Problem, ProblemKind};
 pub use prove::{
     Consistency, Disclosure, Extends, Inclusion, MAX_PROOF_BYTES, Proof, ProveError, Proven,
-    ProvenEvent, ProvenHead, prove_consistency, prove_inclusion,
+    ProvenEvent, ProvenHead, SignedCheckpoint, prove_consistency, prove_inclusion,
 };
-pub use reader::{Event, Payload, ReadError, Reader};
+pub use reader::{Event, Payload, ReadError, Reader, each_line, each_record};
 pub use recover::RecoveredRecord;
 pub use redact::{RedactError, Redacted, RedactedRecord, redact};
 pub use trust::Trust;

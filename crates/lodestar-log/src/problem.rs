@@ -2,6 +2,7 @@
 
 use std::fmt;
 
+use lodestar_core::defence::Defence;
 use lodestar_core::digest::Digest;
 use serde::Serialize;
 
@@ -203,6 +204,67 @@ impl ProblemKind {
             Self::BadWitnessedHead { .. } => "bad_witnessed_head",
             Self::Unreadable { .. } => "unreadable",
             Self::More { .. } => "more",
+        }
+    }
+}
+
+impl ProblemKind {
+    /// Which of the log's defences it takes to see this: what goes unseen in a harness that lacks it.
+    pub fn found_by(&self) -> Defence {
+        match self {
+            Self::WrongSeq { .. }
+            | Self::BrokenChain
+            | Self::WrongOpening
+            | Self::PayloadChanged
+            | Self::NotCanonical
+            | Self::BlobMissing { .. }
+            | Self::BlobDamaged { .. } => Defence::HashChain,
+            Self::CheckpointMissing
+            | Self::CheckpointInvalid { .. }
+            | Self::NotTheClosingCheckpoint { .. }
+            | Self::Truncated {
+                by: Commitment::Checkpoint,
+                ..
+            }
+            | Self::Rewritten {
+                by: Commitment::Checkpoint,
+                ..
+            } => Defence::Checkpoints,
+            Self::Truncated {
+                by: Commitment::Ledger { .. },
+                ..
+            }
+            | Self::Rewritten {
+                by: Commitment::Ledger { .. },
+                ..
+            }
+            | Self::GrownAfterClosing { .. }
+            | Self::SessionMissing { .. }
+            | Self::UnknownSession { .. }
+            | Self::LedgerMissing
+            | Self::OpenedTwice { .. }
+            | Self::NeverOpened { .. }
+            | Self::LedgerTail { .. }
+            | Self::RolledBack { .. }
+            | Self::NotWhatWasWitnessed { .. }
+            | Self::BadWitnessedHead { .. } => Defence::LedgerRecords,
+            Self::UnansweredTombstone
+            | Self::UnknownOperator { .. }
+            | Self::BadRedaction { .. }
+            | Self::RedactedPayloadPresent { .. }
+            | Self::RedactedBlobPresent { .. }
+            | Self::RedactedPartPresent { .. } => Defence::RedactionStatement,
+            Self::Line(_)
+            | Self::TimeRunsBackwards
+            | Self::WrongSession { .. }
+            | Self::WrongProject { .. }
+            | Self::ParentAhead { .. }
+            | Self::NotOpened { .. }
+            | Self::BadRecord { .. }
+            | Self::BadBlobList { .. }
+            | Self::RecoveredPartChanged { .. }
+            | Self::Unreadable { .. }
+            | Self::More { .. } => Defence::LogVerification,
         }
     }
 }

@@ -3,6 +3,7 @@
 //! A proof carries the signed checkpoint it leads to, so that whoever holds the log's public key
 //! can check it without the log.
 
+use std::borrow::Cow;
 use std::io;
 use std::ops::ControlFlow;
 
@@ -147,6 +148,9 @@ pub struct ProvenHead {
     pub actor: String,
     /// When.
     pub time: lodestar_core::time::Timestamp,
+    /// The leaf hash of the event before, or of the record that opened the session.
+    #[serde(skip)]
+    pub prev: Digest,
     /// Its leaf hash.
     pub leaf_hash: Digest,
     /// The payload, where the proof shows it.
@@ -217,12 +221,7 @@ pub fn prove_inclusion(
         });
     }
     let mut prover = InclusionProver::new(seq, checkpoint.size)?;
-    let keep = |line: &Line<'_>| {
-        (line.seq == seq).then(|| match (disclosure, line.body) {
-            (Disclosure::Payload, Body::Payload { bytes, salt }) => whole_line(line, bytes, &salt),
-            _ => ProvenEvent::Head(String::from_utf8_lossy(line.head).into_owned()),
-        })
-    };
+    let keep = |line: &Line<'_>| (line.seq == seq).then(|| ProvenEvent::of(line, disclosure));
     let (root, event) = leaves(dir, checkpoint.size, keep, |leaf| prover.push(leaf))?;
     let event = event.ok_or(ProveError::Tampered)?;
     if root != checkpoint.root {
@@ -233,6 +232,16 @@ pub fn prove_inclusion(
         path: prover.finish()?,
         checkpoint: note,
     }))
+}
+
+impl ProvenEvent {
+    /// A line of a log, or of it only the head.
+    pub fn of(line: &Line<'_>, disclosure: Disclosure) -> Self {
+        match (disclosure, line.body) {
+            (Disclosure::Payload, Body::Payload { bytes, salt }) => whole_line(line, bytes, &salt),
+            _ => Self::Head(String::from_utf8_lossy(line.head).into_owned()),
+        }
+    }
 }
 
 fn whole_line(line: &Line<'_>, payload: &[u8], salt: &[u8]) -> ProvenEvent {
@@ -299,14 +308,6 @@ impl Proof {
     }
 }
 
-/// The checkpoint of a proof names its own log; the key must have signed it under that name.
-fn signed_checkpoint(note: &str, trust: &Trust) -> Result<Checkpoint, ProveError> {
-    let origin = note.lines().next().unwrap_or_default();
-    open_checkpoint(note.as_bytes(), origin, trust)
-        .map(|(checkpoint, _)| checkpoint)
-        .map_err(ProveError::Checkpoint)
-}
-
 fn same_size(path: u64, checkpoint: &Checkpoint) -> Result<(), ProveError> {
     if path == checkpoint.size {
         return Ok(());
@@ -317,16 +318,55 @@ fn same_size(path: u64, checkpoint: &Checkpoint) -> Result<(), ProveError> {
     )))
 }
 
-impl Inclusion {
-    fn check(&self, trust: &Trust) -> Result<Proven, ProveError> {
-        let checkpoint = signed_checkpoint(&self.checkpoint, trust)?;
-        same_size(self.path.size, &checkpoint)?;
+/// A checkpoint that a trusted key signed: many proofs can be checked against it.
+#[derive(Debug, Clone)]
+pub struct SignedCheckpoint {
+    checkpoint: Checkpoint,
+    note: String,
+}
+
+impl SignedCheckpoint {
+    /// Reads a signed note. It names its own log; a trusted key must have signed it under that name.
+    pub fn open(note: &str, trust: &Trust) -> Result<Self, ProveError> {
+        let origin = note.lines().next().unwrap_or_default();
+        let (checkpoint, note) =
+            open_checkpoint(note.as_bytes(), origin, trust).map_err(ProveError::Checkpoint)?;
+        Ok(Self {
+            checkpoint,
+            note: note.to_string(),
+        })
+    }
+
+    /// The latest of a session.
+    pub fn of_session(dir: &SessionDir, trust: &Trust) -> Result<Self, ProveError> {
+        let (checkpoint, note) = own_checkpoint(dir, trust)?;
+        Ok(Self { checkpoint, note })
+    }
+
+    /// What it commits to.
+    pub fn checkpoint(&self) -> &Checkpoint {
+        &self.checkpoint
+    }
+
+    /// As it was signed.
+    pub fn note(&self) -> &str {
+        &self.note
+    }
+
+    /// Checks that an event is among those that it commits to.
+    pub fn check(
+        &self,
+        event: &ProvenEvent,
+        path: &InclusionProof,
+    ) -> Result<ProvenHead, ProveError> {
+        let checkpoint = &self.checkpoint;
+        same_size(path.size, checkpoint)?;
         // A head alone is put into the form of a redacted line, which the scanner knows.
-        let text = match &self.event {
-            ProvenEvent::Line(line) => line.clone(),
-            ProvenEvent::Head(head) => {
-                format!("{{\"head\":{head},\"tombstone\":{{\"redaction\":0}}}}")
-            }
+        let text = match event {
+            ProvenEvent::Line(line) => Cow::Borrowed(line.as_str()),
+            ProvenEvent::Head(head) => Cow::Owned(format!(
+                "{{\"head\":{head},\"tombstone\":{{\"redaction\":0}}}}"
+            )),
         };
         let line = Line::parse(text.as_bytes()).map_err(|e| ProveError::Event(e.to_string()))?;
         let origin = origin(line.project(), line.session());
@@ -336,10 +376,10 @@ impl Inclusion {
                 checkpoint.origin
             )));
         }
-        if line.seq != self.path.index {
+        if line.seq != path.index {
             return Err(ProveError::Event(format!(
                 "the event has number {}, the path starts at {}",
-                line.seq, self.path.index
+                line.seq, path.index
             )));
         }
         if !line.payload_matches() {
@@ -347,29 +387,38 @@ impl Inclusion {
                 "the payload is not the one the head commits to".to_owned(),
             ));
         }
-        self.path.verify(&line.leaf_hash(), &checkpoint.root)?;
+        path.verify(&line.leaf_hash(), &checkpoint.root)?;
         let payload = line
             .payload()
             .map(canonical::parse)
             .transpose()
             .map_err(|e| ProveError::Event(e.to_string()))?;
+        Ok(ProvenHead {
+            seq: line.seq,
+            kind: line.kind().to_owned(),
+            actor: line.actor().to_owned(),
+            time: line.time,
+            prev: line.prev,
+            leaf_hash: line.leaf_hash(),
+            payload,
+        })
+    }
+}
+
+impl Inclusion {
+    fn check(&self, trust: &Trust) -> Result<Proven, ProveError> {
+        let signed = SignedCheckpoint::open(&self.checkpoint, trust)?;
+        let event = signed.check(&self.event, &self.path)?;
         Ok(Proven {
-            event: Some(ProvenHead {
-                seq: line.seq,
-                kind: line.kind().to_owned(),
-                actor: line.actor().to_owned(),
-                time: line.time,
-                leaf_hash: line.leaf_hash(),
-                payload,
-            }),
-            ..Proven::of(checkpoint)
+            event: Some(event),
+            ..Proven::of(signed.checkpoint)
         })
     }
 }
 
 impl Consistency {
     fn check(&self, trust: &Trust) -> Result<Proven, ProveError> {
-        let checkpoint = signed_checkpoint(&self.checkpoint, trust)?;
+        let checkpoint = SignedCheckpoint::open(&self.checkpoint, trust)?.checkpoint;
         same_size(self.path.new_size, &checkpoint)?;
         self.path.verify(&self.old_root, &checkpoint.root)?;
         Ok(Proven {

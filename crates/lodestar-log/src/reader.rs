@@ -1,8 +1,10 @@
 //! Reading a session as it stands, one event at a time, also while it is being written.
 
 use std::fs::File;
-use std::io::{self, Read as _};
+use std::io::{self, BufRead as _, BufReader, Read as _};
+use std::ops::ControlFlow;
 use std::os::unix::fs::MetadataExt as _;
+use std::path::Path;
 
 use lodestar_core::canonical;
 use lodestar_core::digest::Digest;
@@ -11,7 +13,7 @@ use serde_json::Value;
 
 use crate::blob::{self, RestoreError};
 use crate::disk;
-use crate::layout::SessionDir;
+use crate::layout::{ProjectLog, SessionDir};
 use crate::line::{Body, Line, LineError, MAX_LINE_BYTES};
 
 /// How much is read at a time.
@@ -220,5 +222,50 @@ impl Iterator for Reader {
 
     fn next(&mut self) -> Option<Self::Item> {
         self.next_event().transpose()
+    }
+}
+
+/// Shows each line of a session as it stands, until told to stop: for whoever needs its very bytes. It
+/// checks the form of each line, not the chain.
+pub fn each_line(
+    dir: &SessionDir,
+    look: &mut dyn FnMut(&Line<'_>) -> ControlFlow<()>,
+) -> Result<(), ReadError> {
+    lines_of(&dir.events_path(), look)
+}
+
+/// Shows each record of a project's ledger as it stands, until told to stop.
+pub fn each_record(
+    log: &ProjectLog,
+    look: &mut dyn FnMut(&Line<'_>) -> ControlFlow<()>,
+) -> Result<(), ReadError> {
+    lines_of(&log.ledger_path(), look)
+}
+
+fn lines_of(
+    path: &Path,
+    look: &mut dyn FnMut(&Line<'_>) -> ControlFlow<()>,
+) -> Result<(), ReadError> {
+    let mut file = BufReader::with_capacity(READ_BYTES, disk::open_read(path)?);
+    let (mut line, mut offset) = (Vec::new(), 0);
+    loop {
+        line.clear();
+        let most = MAX_LINE_BYTES as u64 + 1;
+        let read = (&mut file).take(most).read_until(b'\n', &mut line)?;
+        // What has no end is still being written, or torn.
+        if line.pop() != Some(b'\n') {
+            return match read > MAX_LINE_BYTES {
+                true => Err(ReadError::Line {
+                    offset,
+                    error: LineError::TooLong { bytes: read },
+                }),
+                false => Ok(()),
+            };
+        }
+        let parsed = Line::parse(&line).map_err(|error| ReadError::Line { offset, error })?;
+        if look(&parsed).is_break() {
+            return Ok(());
+        }
+        offset += read as u64;
     }
 }

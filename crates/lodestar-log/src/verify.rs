@@ -8,6 +8,9 @@ mod blobs;
 mod project;
 mod session;
 
+use std::collections::BTreeSet;
+
+use lodestar_core::defence::Defence;
 use lodestar_core::digest::Digest;
 use lodestar_core::name::{ProjectId, SessionId};
 use serde::Serialize;
@@ -127,11 +130,14 @@ impl ProjectReport {
         self.problems.is_empty() && self.sessions.iter().all(SessionReport::is_intact)
     }
 
-    /// Without anything that is wrong.
-    fn taken_at_its_word(mut self) -> Self {
-        self.problems.clear();
-        let sessions = self.sessions.iter_mut();
-        sessions.for_each(|session| session.problems.clear());
+    /// Without what these find.
+    fn without(mut self, defences: &BTreeSet<Defence>) -> Self {
+        let all = defences.contains(&Defence::LogVerification);
+        let is_seen = |problem: &Problem| !all && !defences.contains(&problem.kind.found_by());
+        self.problems.retain(is_seen);
+        for session in &mut self.sessions {
+            session.problems.retain(is_seen);
+        }
         self
     }
 

@@ -11,11 +11,13 @@ mod receipt;
 #[cfg(test)]
 mod tests;
 
+use std::collections::BTreeSet;
 use std::fs::File;
 use std::sync::{Arc, Mutex};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
+use lodestar_core::defence::Defence;
 use lodestar_core::digest::Digest;
 use lodestar_core::event::{EventType, Writer};
 use lodestar_core::key::SecretKey;
@@ -54,6 +56,8 @@ pub struct WriterOptions {
     pub clock: Clock,
     /// How long an event may stay without a checkpoint.
     pub checkpoint_after: Duration,
+    /// What a harness has taken out; nothing in earnest.
+    pub taken_out: BTreeSet<Defence>,
 }
 
 /// Checkpoints bound the unproven tail in time as well as in events.
@@ -67,7 +71,20 @@ impl WriterOptions {
             durability: Durability::default(),
             clock: Clock::system(),
             checkpoint_after: CHECKPOINT_AFTER,
+            taken_out: BTreeSet::new(),
         }
+    }
+
+    /// For a harness that takes defences out: without [`Defence::WriterLock`], a session is written by
+    /// whoever wants to; without [`Defence::TornTailRecovery`], a torn line stays where it is.
+    #[must_use]
+    pub fn without(mut self, defences: &[Defence]) -> Self {
+        self.taken_out.extend(defences);
+        self
+    }
+
+    pub(crate) fn lacks(&self, defence: Defence) -> bool {
+        self.taken_out.contains(&defence)
     }
 }
 

@@ -40,6 +40,7 @@
 mod keys;
 mod record;
 mod settle;
+mod unbound;
 mod weigh;
 
 pub use keys::{ConfirmationKey, ConfirmationKeys, ConfirmationKeysError};

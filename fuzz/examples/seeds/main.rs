@@ -1,5 +1,6 @@
 //! Writes the sample log and the seeds of all targets anew:
-//! `cargo run --package lodestar-fuzz --example seeds`. Needed when a format changes.
+//! `cargo run --package lodestar-fuzz --example seeds`. Needed when a format changes. With `bundle` behind
+//! it, it writes the bundles of the sample log that is there, and nothing else.
 
 mod gate;
 
@@ -13,6 +14,7 @@ use std::sync::atomic::{AtomicI64, Ordering};
 use lodestar_core::event::EventType;
 use lodestar_core::name::{ActorId, ProjectId, SessionId};
 use lodestar_core::note::{Checkpoint, Note, NoteKey};
+use lodestar_core::sensitivity::Sensitivity;
 use lodestar_core::statement::ConfirmationDecision;
 use lodestar_core::time::Timestamp;
 use lodestar_fuzz::sample;
@@ -20,6 +22,7 @@ use lodestar_log::{
     Clock, Disclosure, LogRoot, LogWriter, ProjectLog, SessionDir, Trust, WriterOptions,
     prove_consistency, prove_inclusion, record_anchor, redact,
 };
+use lodestar_report::{Examination, Projection, bundle};
 use serde_json::{Value, json};
 
 type Done = Result<(), Box<dyn Error>>;
@@ -40,6 +43,11 @@ fn main() -> Done {
     let seeds = Seeds {
         folder: folder.join("corpus"),
     };
+    let sample = folder.join("../docs/reference/sample");
+    if std::env::args().nth(1).as_deref() == Some("bundle") {
+        copy_folder(&sample, log.dir())?;
+        return seeds.bundle(&dir, &trust);
+    }
     seeds.canonical_json()?;
     let cosigned = write_log(&log, &trust)?;
     let statement = statement(&dir)?;
@@ -55,7 +63,7 @@ fn main() -> Done {
             seeds.write(target, name, bytes)?;
         }
     }
-    let sample = folder.join("../docs/reference/sample");
+    seeds.bundle(&dir, &trust)?;
     if sample.exists() {
         fs::remove_dir_all(&sample)?;
     }
@@ -337,6 +345,41 @@ impl Seeds {
             ("bad-cut", text[..text.len() - 1].to_owned()),
         ];
         for (name, text) in damaged {
+            self.write(target, name, text.as_bytes())?;
+        }
+        Ok(())
+    }
+
+    /// What a report of the sample rests on.
+    fn bundle(&self, dir: &SessionDir, trust: &Trust) -> Done {
+        let target = "bundle";
+        let write = |ceiling| {
+            let examination = Examination {
+                dir,
+                trust,
+                ceiling,
+            };
+            let Projection::Report(report) = examination.run(&|_| ())? else {
+                return Err("the sample is not intact".into());
+            };
+            let mut bytes = Vec::new();
+            bundle::write(&report, dir, trust, &mut bytes)?;
+            Ok::<_, Box<dyn Error>>(String::from_utf8(bytes)?)
+        };
+        let whole = write(Sensitivity::Internal)?;
+        let first = whole.lines().next().ok_or("no lines")?;
+        let seeds = [
+            ("ok-public", write(Sensitivity::Public)?),
+            ("ok-cut", whole[..whole.len() / 2].to_owned()),
+            ("ok-flipped", whole.replacen("done", "dond", 1)),
+            ("ok-first", format!("{first}\n")),
+            ("bad-empty", String::new()),
+            ("bad-format", whole.replacen("\"format\"", "\"form\"", 1)),
+            ("bad-name", whole.replacen("\"sample\"", "\"../x\"", 1)),
+            ("bad-space", whole.replacen(':', ": ", 1)),
+            ("ok-sample", whole),
+        ];
+        for (name, text) in seeds {
             self.write(target, name, text.as_bytes())?;
         }
         Ok(())

@@ -18,6 +18,7 @@ use std::path::{Path, PathBuf};
 
 use clap::Args;
 use lodestar_core::defence::Defence;
+use lodestar_core::sensitivity::Sensitivity;
 use lodestar_log::Trust;
 use serde_json::json;
 
@@ -28,10 +29,12 @@ use self::record::Record;
 use self::scene::{POISON, POISONED, SOURCE, Scene};
 use self::tamper::Verifier;
 use super::demo_server::pushes;
+use super::report::{self, Format};
 use crate::cli::App;
 use crate::failure::{Exit, Failure};
-use crate::inert;
 use crate::output::Out;
+use crate::progress::Progress;
+use crate::{files, inert};
 
 const AFTER_HELP: &str = "\
 Works in a scratch folder with scratch keys, without network, and touches nothing else. The proxy
@@ -112,6 +115,10 @@ pub(crate) fn run(args: &DemoArgs, app: &mut App) -> Result<Exit, Failure> {
     };
     let checks = checks::all(&case, &scene, &verifier)?;
     let held = checks.iter().all(|check| check.passed);
+    let reports = match &args.keep {
+        Some(_) => reports(&scene, &verifier.trust)?,
+        None => Vec::new(),
+    };
     if app.json {
         app.out.json(&json!({
             "agent": args.agent,
@@ -121,15 +128,39 @@ pub(crate) fn run(args: &DemoArgs, app: &mut App) -> Result<Exit, Failure> {
             "checks": checks,
             "pushes": pushes(&scene.remote()).map_err(Failure::io(scene.remote()))?,
             "kept": args.keep.as_ref().map(|dir| dir.to_string_lossy()),
+            "reports": reports.iter().map(|path| path.to_string_lossy()).collect::<Vec<_>>(),
         }))?;
     } else {
         print_verdict(&checks, held, &mut app.out)?;
-        print_further(args.keep.is_some().then_some(&scene), &mut app.out)?;
+        print_further(
+            args.keep.is_some().then_some(&scene),
+            &reports,
+            &mut app.out,
+        )?;
     }
     Ok(match held {
         true => Exit::Done,
         false => Exit::CheckFailed,
     })
+}
+
+/// Writes the trust report of the run beside it. The session of a world without a defence has none, and its
+/// files say so.
+fn reports(scene: &Scene, trust: &Trust) -> Result<Vec<PathBuf>, Failure> {
+    let progress = Progress::start(false);
+    let told = report::examine(&scene.session(), trust, Sensitivity::Internal, &progress)?;
+    let forms = [
+        ("report.html", Format::Html),
+        ("report.md", Format::Md),
+        ("report.json", Format::Json),
+    ];
+    let mut written = Vec::new();
+    for (name, format) in forms {
+        let path = scene.beside(name);
+        files::replace(&path, |out| Ok(report::render(&told, format, out)?))?;
+        written.push(path);
+    }
+    Ok(written)
 }
 
 fn perform(
@@ -228,11 +259,17 @@ fn print_verdict(checks: &[Check], held: bool, out: &mut Out) -> Result<(), Fail
     Ok(writeln!(out, "\n{verdict}")?)
 }
 
-fn print_further(kept: Option<&Scene>, out: &mut Out) -> Result<(), Failure> {
+fn print_further(kept: Option<&Scene>, reports: &[PathBuf], out: &mut Out) -> Result<(), Failure> {
     let Some(scene) = kept else {
-        writeln!(out, "\nTo look further: lodestar demo --keep DIR")?;
+        writeln!(
+            out,
+            "\nTo look further, with the trust report of the run: lodestar demo --keep DIR"
+        )?;
         return Ok(());
     };
+    if let Some(page) = reports.first() {
+        writeln!(out, "\nThe trust report: {}", inert::path(page))?;
+    }
     let lodestar = own_command();
     let root = for_shell(&scene.workspace());
     writeln!(out, "\nTo look further:")?;
@@ -242,6 +279,7 @@ fn print_further(kept: Option<&Scene>, out: &mut Out) -> Result<(), Failure> {
         "log show latest",
         "log verify",
         "replay latest",
+        "report latest",
         "belief list",
         "approve list",
     ] {

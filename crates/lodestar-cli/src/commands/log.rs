@@ -1,6 +1,7 @@
 //! `lodestar log`: the record, for people and for machines.
 
 mod anchor;
+mod bundle;
 mod check_proof;
 pub(super) mod event;
 mod export;

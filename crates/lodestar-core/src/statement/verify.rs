@@ -73,7 +73,7 @@ impl<T> Undated<T> {
 
     /// Checks the dates: issued before `now`, give or take [`CLOCK_SKEW`], and not expired.
     pub fn at(self, now: Timestamp) -> Result<Verified<T>, StatementError> {
-        check_dates(&self.0.issued, now)?;
+        self.0.issued.check_dates(now)?;
         Ok(self.0)
     }
 }
@@ -174,13 +174,16 @@ impl Envelope {
     }
 }
 
-fn check_dates<T>(issued: &Issued<T>, now: Timestamp) -> Result<(), StatementError> {
-    let latest = now.checked_add(CLOCK_SKEW).unwrap_or(Timestamp::MAX);
-    if issued.issued_at > latest {
-        return Err(StatementError::NotYetIssued(issued.issued_at));
-    }
-    match issued.expires_at {
-        Some(end) if now >= end => Err(StatementError::Expired(end)),
-        _ => Ok(()),
+impl<T> Issued<T> {
+    /// Whether its time is now: issued before `now`, give or take [`CLOCK_SKEW`], and not expired.
+    pub fn check_dates(&self, now: Timestamp) -> Result<(), StatementError> {
+        let latest = now.checked_add(CLOCK_SKEW).unwrap_or(Timestamp::MAX);
+        if self.issued_at > latest {
+            return Err(StatementError::NotYetIssued(self.issued_at));
+        }
+        match self.expires_at {
+            Some(end) if now >= end => Err(StatementError::Expired(end)),
+            _ => Ok(()),
+        }
     }
 }

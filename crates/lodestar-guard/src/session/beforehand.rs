@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use std::time::Duration;
 
+use lodestar_core::defence::Defence;
 use lodestar_core::digest::{Digest, sha256};
 use lodestar_core::event::EventType;
 use lodestar_core::statement::ConfirmationId;
@@ -17,7 +18,7 @@ use lodestar_kernel::step::Step;
 use lodestar_kernel::stop::Stop;
 use lodestar_log::{AppendError, Barrier, Clock};
 use lodestar_policy::confirmation::{
-    Confirmations, Confirmed, HeldAct, Recorded, Settled, Unmatched, found_by, settle,
+    Confirmations, Confirmed, HeldAct, Mode, Recorded, Settled, Unmatched, found_by, settle,
 };
 use lodestar_policy::{ApprovalRequest, Heard};
 use serde::Serialize;
@@ -104,12 +105,19 @@ impl std::fmt::Debug for Beforehand {
 }
 
 impl Beforehand {
-    /// For a session whose log says that these were spent.
+    /// For a session whose log says that these were spent. For a harness that takes defences out: without
+    /// [`Defence::ConfirmationReportOnly`], what is only to be reported counts; without
+    /// [`Defence::ConfirmationOnce`], nothing is remembered of what was spent.
     pub(super) fn open(
         config: &Config,
         logged: BTreeSet<ConfirmationId>,
+        without: &[Defence],
     ) -> Result<Self, OpenError> {
-        let rules = config.confirmations.clone();
+        let mut rules = config.confirmations.clone();
+        rules.keys = rules.keys.without(without);
+        if without.contains(&Defence::ConfirmationReportOnly) {
+            rules.mode = Mode::Enforce;
+        }
         // Without a key nothing is trusted, and what is not trusted is never spent.
         let shared = match rules.keys.keys().is_empty() {
             true => Box::new(MemoryLedger::default()),
@@ -121,7 +129,11 @@ impl Beforehand {
         Ok(Self {
             rules,
             folder,
-            ledger: Mutex::new(Ledgers { shared, logged }),
+            ledger: Mutex::new(Ledgers {
+                shared,
+                logged,
+                forgets: without.contains(&Defence::ConfirmationOnce),
+            }),
             staying: Mutex::default(),
             looking: Arc::default(),
         })
@@ -138,15 +150,18 @@ impl Beforehand {
 struct Ledgers {
     shared: Box<dyn ConsumeLedger>,
     logged: BTreeSet<ConfirmationId>,
+    /// Whether a harness has taken [`Defence::ConfirmationOnce`] out.
+    forgets: bool,
 }
 
 impl ConsumeLedger for Ledgers {
     fn is_spent(&mut self, id: ConfirmationId) -> Result<bool, LedgerError> {
-        Ok(self.logged.contains(&id) || self.shared.is_spent(id)?)
+        Ok(!self.forgets && (self.logged.contains(&id) || self.shared.is_spent(id)?))
     }
 
     fn consume(&mut self, consumption: &Consumption) -> Result<Spent, LedgerError> {
         match self.logged.contains(&consumption.id) {
+            _ if self.forgets => Ok(Spent::Now),
             true => Ok(Spent::Before),
             false => self.shared.consume(consumption),
         }

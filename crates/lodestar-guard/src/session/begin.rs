@@ -5,6 +5,7 @@ use std::io;
 use std::path::PathBuf;
 use std::sync::Arc;
 
+use lodestar_core::defence::Defence;
 use lodestar_core::fingerprint::NormalPath;
 use lodestar_firewall::store::{MemoryStore, PostgresStore, SqliteStore, Store};
 use lodestar_kernel::measure::World;
@@ -84,13 +85,16 @@ pub(super) struct Begun {
 }
 
 impl Begun {
-    /// Ends what crashed, and takes up the session that still waits for people, or creates one.
+    /// Ends what crashed, and takes up the session that still waits for people, or creates one; `without`
+    /// is what a harness has taken out.
     pub(super) fn begin(
         config: &Config,
         keys: &Keys,
         log: &ProjectLog,
         opening: &Opening,
+        without: &[Defence],
     ) -> Result<Self, OpenError> {
+        let options = WriterOptions::new(Arc::clone(&keys.log)).without(without);
         let mut surroundings = SystemSurroundings::default();
         let wanted = match &config.session_id {
             SessionName::Given(session) => Some(session),
@@ -101,7 +105,7 @@ impl Begun {
             again,
             abandoned,
             ended,
-        } = recover::interrupted(log, keys, opening, wanted, now, &|| {
+        } = recover::interrupted(log, (keys, &options), opening, wanted, now, &|| {
             open_store(config).map_err(|problem| GuardError::Unreadable(problem.to_string()))
         })?;
         let mut store = open_store(config)?;
@@ -111,7 +115,6 @@ impl Begun {
             None => {
                 let session = wanted.cloned();
                 let session = session.unwrap_or_else(|| surroundings.new_session("s"));
-                let options = WriterOptions::new(Arc::clone(&keys.log));
                 let actor = &config.actor_id;
                 let writer = LogWriter::create(log, &session, actor, opening, &options)?;
                 (writer, None)

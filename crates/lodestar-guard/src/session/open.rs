@@ -281,10 +281,7 @@ impl Setup {
         let extractors = Extractors::built_in().without(&self.without);
         let keyring = self.keys.keyring().without(&self.without);
         let approvers = self.config.approvals.authorized_keys.clone();
-        let approvers = match self.lacks(Defence::ApprovalSignatures) {
-            true => approvers.without_signatures(),
-            false => approvers,
-        };
+        let approvers = approvers.without(&self.without);
         let protected = protected(&self.config, &self.keys);
         let protected = match self.lacks(Defence::SelfProtection) {
             true => protected.taken_out(),
@@ -340,13 +337,14 @@ impl Setup {
             ended,
             store,
             surroundings,
-        } = Begun::begin(&config, &keys, &log, &opening)?;
+        } = Begun::begin(&config, &keys, &log, &opening, &without)?;
         let goes_on = past.is_some();
         let past = past.unwrap_or_default();
         let trail = opening.arbiters.has(Arbiter::AnomalousToolSequence);
         let trail = trail.then_some(past.trail);
         let spent = past.spent().map(|consumed| consumed.id).collect();
-        let confirmations = Beforehand::open(&config, spent)?;
+        let confirmations = Beforehand::open(&config, spent, &without)?;
+        let desk = Desk::restored(past.requests, past.recorded).without(&without);
         keep_out_of_git(&config)?;
         let mut recorder = SessionRecorder::new(writer.clone(), config.actor_id.clone());
         let (mut firewall, seats) =

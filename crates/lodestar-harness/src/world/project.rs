@@ -1,8 +1,10 @@
 //! A scratch project: a folder, a configuration, keys outside of it, people, and servers.
 
+use std::collections::BTreeSet;
 use std::fs;
 use std::path::{Path, PathBuf};
 
+use lodestar_core::defence::Defence;
 use lodestar_core::name::{ProjectId, SessionId};
 use lodestar_core::note::NoteKey;
 use lodestar_core::statement::ApprovalDecision;
@@ -10,7 +12,7 @@ use lodestar_guard::channel::drop::Pile;
 use lodestar_guard::installation::Installation;
 use lodestar_guard::{Config, Keys, Setup};
 use lodestar_log::verify::{ProjectReport, VerifyOptions, verify_project};
-use lodestar_log::{LogRoot, ProjectLog, Reader, Trust};
+use lodestar_log::{Ledger, LogRoot, ProjectLog, Trust};
 use lodestar_replay::SessionReplay;
 use serde_json::Value;
 
@@ -215,18 +217,15 @@ impl<'a> Project<'a> {
         Ok(LogRoot::in_folder(&self.root).project(&ProjectId::new(PROJECT)?))
     }
 
-    /// The sessions, in the order of their beginnings.
+    /// The sessions, in the order in which the ledger says they were opened.
     pub fn sessions(&self) -> Outcome<Vec<SessionId>> {
         let log = self.log()?;
-        let mut sessions: Vec<_> = log.sessions_on_disk()?.into_iter().collect();
-        // Names of one second are in no order.
-        sessions.sort_by_cached_key(|session| {
-            let first = Reader::open(&log.session(session))
-                .ok()
-                .and_then(|mut all| all.next());
-            let began = first.and_then(Result::ok).map(|event| event.time);
-            (began, session.clone())
-        });
+        let mut sessions = log.sessions_on_disk()?;
+        if !sessions.is_empty() {
+            let trust = Trust::only(self.keys()?.log.public());
+            let (ledger, _) = Ledger::read(&log, &trust, &BTreeSet::new())?;
+            sessions.sort_by_key(|one| ledger.session(one).map(|facts| facts.opened_seq));
+        }
         Ok(sessions)
     }
 
@@ -235,6 +234,14 @@ impl<'a> Project<'a> {
         let last = self.sessions()?.pop();
         let last = last.ok_or_else(|| Broken::Failed("no session was ever opened".to_owned()))?;
         Record::read(&self.log()?.session(&last))
+    }
+
+    /// What verification says of the whole log, without what this run lacks.
+    pub fn verified(&self) -> Outcome<ProjectReport> {
+        self.verify(&VerifyOptions {
+            taken_out: self.stage.without().iter().copied().collect(),
+            ..VerifyOptions::default()
+        })
     }
 
     /// What verification says of the whole log.
@@ -250,12 +257,12 @@ impl<'a> Project<'a> {
     /// What follows from the log of a session.
     pub fn replay(&self, session: &SessionId) -> Outcome<SessionReplay> {
         let keys = self.keys()?;
-        Ok(lodestar_replay::derive(
-            &self.log()?,
-            session,
-            &keys.operators,
-            None,
-        )?)
+        let log = self.log()?;
+        let replay = lodestar_replay::derive(&log, session, &keys.operators, None)?;
+        Ok(match self.stage.lacks(Defence::ReplayDerivation) {
+            true => replay.taken_at_its_word(),
+            false => replay,
+        })
     }
 
     /// Signs an answer to every open request and drops it where genuine ones are dropped; how many.

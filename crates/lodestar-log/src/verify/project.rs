@@ -6,6 +6,7 @@ use std::io;
 use std::os::unix::fs::MetadataExt as _;
 use std::time::{Duration, Instant};
 
+use lodestar_core::defence::Defence;
 use lodestar_core::name::SessionId;
 use lodestar_core::note::{Checkpoint, Note};
 
@@ -24,9 +25,9 @@ pub struct VerifyOptions {
     pub session: Option<SessionId>,
     /// A ledger head that a witness signed earlier: the ledger must be an extension of it.
     pub witnessed: Option<Vec<u8>>,
-    /// For a harness that takes [`Defence::LogVerification`](lodestar_core::defence::Defence) out: what was
-    /// found is kept quiet.
-    pub taken_at_its_word: bool,
+    /// For a harness that takes defences out: what [these](ProblemKind::found_by) find is not looked at;
+    /// without [`Defence::LogVerification`], nothing is.
+    pub taken_out: BTreeSet<Defence>,
 }
 
 /// Checks a project's ledger and its sessions.
@@ -91,9 +92,9 @@ pub fn verify_project(
         remarks,
         sessions,
     };
-    Ok(match options.taken_at_its_word {
-        true => report.taken_at_its_word(),
-        false => report,
+    Ok(match options.taken_out.is_empty() {
+        true => report,
+        false => report.without(&options.taken_out),
     })
 }
 

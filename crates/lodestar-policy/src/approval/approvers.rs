@@ -2,11 +2,14 @@
 
 use std::collections::BTreeSet;
 
+use lodestar_core::defence::Defence;
 use lodestar_core::key::PublicKey;
 use lodestar_core::ladder::Rung;
 use lodestar_core::name::ActorId;
 use lodestar_core::scope::Scope;
-use lodestar_core::statement::{Approval, Envelope, EnvelopeSignature, Issued};
+use lodestar_core::statement::{
+    Approval, Envelope, EnvelopeSignature, Issued, Statement, StatementKind,
+};
 use lodestar_core::time::Timestamp;
 use serde::{Deserialize, Serialize};
 use thiserror::Error;
@@ -55,8 +58,8 @@ fn l4() -> Rung {
 #[serde(try_from = "Vec<Approver>", into = "Vec<Approver>")]
 pub struct Approvers {
     approvers: Vec<Approver>,
-    /// Whether a name is taken for a signature: in a harness alone, and never written down.
-    by_name: bool,
+    /// What a harness has taken out; never written down.
+    taken_out: BTreeSet<Defence>,
 }
 
 /// Why a list of approvers is none.
@@ -89,18 +92,21 @@ impl Approvers {
         }
         Ok(Self {
             approvers,
-            by_name: false,
+            taken_out: BTreeSet::new(),
         })
     }
 
-    /// For a harness that takes [`Defence::ApprovalSignatures`](lodestar_core::defence::Defence) out: whoever
-    /// names an approver's key is taken for its owner.
+    /// For a harness that takes defences out: without [`Defence::ApprovalSignatures`], whoever names an
+    /// approver's key is taken for its owner; without [`Defence::StatementKinds`], an answer may have been
+    /// signed as something else; without [`Defence::ApprovalTimes`], no answer is early or late.
     #[must_use]
-    pub fn without_signatures(self) -> Self {
-        Self {
-            by_name: true,
-            ..self
-        }
+    pub fn without(mut self, defences: &[Defence]) -> Self {
+        self.taken_out.extend(defences);
+        self
+    }
+
+    pub(super) fn lacks(&self, defence: Defence) -> bool {
+        self.taken_out.contains(&defence)
     }
 
     /// What an answer says, and by whose key.
@@ -109,20 +115,47 @@ impl Approvers {
         statement: &Envelope,
         now: Timestamp,
     ) -> Result<(Issued<Approval>, PublicKey), Refusal> {
-        if self.by_name
-            && let Ok(issued) =
-                serde_json::from_slice::<Issued<Approval>>(statement.unverified_payload())
-            && let Some(key) = self
-                .keys(now)
-                .into_iter()
-                .find(|key| key.key_id() == issued.key_id)
+        let keys = self.keys(now);
+        if !self.taken_out.is_empty()
+            && let Some(taken) = self.take(statement, &keys)
         {
-            return Ok((issued, key));
+            return Ok(taken);
         }
         let verified = statement
-            .verify::<Approval>(&self.keys(now), now)
+            .verify::<Approval>(&keys, now)
             .map_err(|problem| unverified(problem, statement, self))?;
         Ok((verified.issued().clone(), *verified.key()))
+    }
+
+    /// What an answer says, for a harness: with the checks that it has taken out left out.
+    fn take(
+        &self,
+        statement: &Envelope,
+        keys: &[PublicKey],
+    ) -> Option<(Issued<Approval>, PublicKey)> {
+        if self.lacks(Defence::ApprovalSignatures) {
+            let issued: Issued<Approval> =
+                serde_json::from_slice(statement.unverified_payload()).ok()?;
+            let key = keys.iter().find(|key| key.key_id() == issued.key_id)?;
+            return Some((issued, *key));
+        }
+        if self.lacks(Defence::StatementKinds) {
+            let verified = statement.verify_undated::<SignedAsReview>(keys).ok()?;
+            let (issued, key) = (verified.issued().clone(), *verified.key());
+            let issued = Issued {
+                expires_at: issued.expires_at,
+                issued_at: issued.issued_at,
+                key_id: issued.key_id,
+                nonce: issued.nonce,
+                subject: issued.subject.0,
+            };
+            return Some((issued, key));
+        }
+        if self.lacks(Defence::ApprovalTimes) {
+            let verified = statement.verify_undated::<Approval>(keys).ok()?;
+            return Some((verified.issued().clone(), *verified.key()));
+        }
+        None
     }
 
     /// Everybody.
@@ -169,6 +202,16 @@ impl Approvers {
             .map(|one| one.public_key)
             .collect()
     }
+}
+
+/// What reads as an answer, and was signed as the review of a tool: nothing, unless a harness has taken
+/// [`Defence::StatementKinds`] out.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+#[serde(transparent)]
+struct SignedAsReview(Approval);
+
+impl Statement for SignedAsReview {
+    const KIND: StatementKind = StatementKind::ToolReview;
 }
 
 impl TryFrom<Vec<Approver>> for Approvers {

@@ -100,6 +100,9 @@ pub struct Desk {
     in_vain: BTreeSet<RequestId>,
     /// In a harness alone.
     waits_for_nobody: bool,
+    /// For a harness that takes [`Defence::ApprovalTimeout`] out: what nobody answered in time. None
+    /// where nothing is taken out.
+    unanswered: Option<BTreeSet<RequestId>>,
 }
 
 impl Desk {
@@ -112,14 +115,25 @@ impl Desk {
         }
     }
 
-    /// For a harness that takes defences out: without [`Defence::HoldsWait`], a request that is open is as
-    /// good as one that enough people agreed to.
+    /// For a harness that takes defences out: see [`Requests::without`]; without [`Defence::HoldsWait`], a
+    /// request that is open is as good as one that enough people agreed to; without
+    /// [`Defence::ApprovalTimeout`], what nobody answers in time is taken for granted.
     #[must_use]
-    pub fn without(self, defences: &[Defence]) -> Self {
+    pub fn without(mut self, defences: &[Defence]) -> Self {
+        let out = defences.contains(&Defence::ApprovalTimeout);
         Self {
+            requests: std::mem::take(&mut self.requests).without(defences),
             waits_for_nobody: defences.contains(&Defence::HoldsWait),
+            unanswered: out.then(BTreeSet::new),
             ..self
         }
+    }
+
+    /// Nobody answered a request in time. Says whether that opens it: only for a harness that has taken
+    /// [`Defence::ApprovalTimeout`] out.
+    pub fn ran_out(&mut self, id: RequestId) -> bool {
+        let unanswered = self.unanswered.as_mut();
+        unanswered.is_some_and(|unanswered| unanswered.insert(id))
     }
 
     /// The event that recorded a request.
@@ -229,8 +243,14 @@ impl Desk {
         now: Timestamp,
     ) -> Result<Permit, (Box<Held>, NotSpendable)> {
         self.settle();
+        let is_unanswered = self
+            .unanswered
+            .as_ref()
+            .is_some_and(|all| all.contains(&id));
         let spendable = match self.requests.spendable(id, held.fingerprint(), now) {
-            Err(NotSpendable::NotGranted) if self.waits_for_nobody => Ok(Vec::new()),
+            Err(NotSpendable::NotGranted) if self.waits_for_nobody || is_unanswered => {
+                Ok(Vec::new())
+            }
             spendable => spendable,
         };
         match spendable {

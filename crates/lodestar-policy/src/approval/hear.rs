@@ -2,6 +2,7 @@
 
 use std::collections::BTreeSet;
 
+use lodestar_core::defence::Defence;
 use lodestar_core::digest::Digest;
 use lodestar_core::fingerprint::Fingerprint;
 use lodestar_core::name::{ActorId, SessionId};
@@ -43,6 +44,8 @@ pub struct Hearing {
     granted: Vec<Granted>,
     seen: BTreeSet<Nonce>,
     denied: Option<Denial>,
+    /// What a harness has taken out.
+    taken_out: BTreeSet<Defence>,
 }
 
 /// Somebody said no.
@@ -96,7 +99,17 @@ impl Hearing {
             granted: Vec::new(),
             seen: BTreeSet::new(),
             denied: None,
+            taken_out: BTreeSet::new(),
         }
+    }
+
+    /// For a harness that takes defences out: see [`Requests::without`](super::Requests::without).
+    pub(super) fn take_out(&mut self, defences: &BTreeSet<Defence>) {
+        self.taken_out.extend(defences);
+    }
+
+    pub(super) fn lacks(&self, defence: Defence) -> bool {
+        self.taken_out.contains(&defence)
     }
 
     /// What is asked.
@@ -140,7 +153,9 @@ impl Hearing {
                     approver: answer.approval.approver,
                     reason: answer.approval.reason,
                 };
-                self.denied = Some(denial.clone());
+                if !self.lacks(Defence::OneDenialEnds) {
+                    self.denied = Some(denial.clone());
+                }
                 Ok(Counted::Deny(denial))
             }
             ApprovalDecision::Grant => Ok(self.count(Granted {
@@ -164,32 +179,48 @@ impl Hearing {
         let (issued, key) = approvers.read(statement, now)?;
         let approval = &issued.subject;
         self.check_asked(&approval.session, now)?;
-        if approval.request != self.request.id {
+        if self.is_other(approval.request != self.request.id) {
             return Err(Refusal::OtherRequest);
         }
         self.check_open(approval.decision, now)?;
         self.check_act(approval.fingerprint)?;
-        if approval.card != self.request.card_digest {
+        if self.is_other(approval.card != self.request.card_digest) {
             return Err(Refusal::OtherCard);
         }
-        if approval.policy != self.request.policy {
+        if self.is_other(approval.policy != self.request.policy) {
             return Err(Refusal::OtherPolicy);
         }
         let approver = approvers
             .with_key(&key)
             .filter(|approver| approver.actor == approval.approver)
             .ok_or(Refusal::OtherApprover)?;
-        self.request.check_approver(approver)?;
+        // For a harness that takes `Defence::RegisteredRoles` out: who answers has the roles that are asked for.
+        let roles = match self.lacks(Defence::RegisteredRoles) {
+            true => &self.request.requirement.roles,
+            false => {
+                self.request.check_approver(approver)?;
+                &approver.roles
+            }
+        };
         if self.seen.contains(&issued.nonce) {
             return Err(Refusal::Repeated);
         }
         let expires_at = issued.expires_at.unwrap_or(Timestamp::MAX);
+        let until = match approvers.lacks(Defence::ApprovalTimes) {
+            true => Timestamp::MAX,
+            false => expires_at.min(approver.counts_until()),
+        };
         Ok(Answering {
             nonce: issued.nonce,
-            roles: approver.roles.clone(),
-            until: expires_at.min(approver.counts_until()),
+            roles: roles.clone(),
+            until,
             approval: issued.subject,
         })
+    }
+
+    /// Whether a difference counts. For a harness that takes [`Defence::ApprovalBinding`] out, none does.
+    fn is_other(&self, differs: bool) -> bool {
+        differs && !self.lacks(Defence::ApprovalBinding)
     }
 
     /// In time, and of the session that asks.
@@ -199,7 +230,7 @@ impl Hearing {
                 at: self.request.expires_at,
             });
         }
-        if *session != self.request.session {
+        if self.is_other(*session != self.request.session) {
             return Err(Refusal::OtherSession);
         }
         Ok(())
@@ -215,7 +246,7 @@ impl Hearing {
     }
 
     fn check_act(&self, fingerprint: Fingerprint) -> Result<(), Refusal> {
-        if fingerprint != self.request.card.action.fingerprint {
+        if self.is_other(fingerprint != self.request.card.action.fingerprint) {
             return Err(Refusal::OtherFingerprint);
         }
         Ok(())
@@ -271,7 +302,11 @@ impl Hearing {
     /// How many people are missing: for the quorum, or for a role that nobody yet has.
     pub fn missing(&self, now: Timestamp) -> u32 {
         let requirement = &self.request.requirement;
-        let people = self.granted_by(now).len() as u32;
+        // For a harness that takes `Defence::DistinctApprovers` out: every yes is another person's.
+        let people = match self.lacks(Defence::DistinctApprovers) {
+            true => self.standing(now).count(),
+            false => self.granted_by(now).len(),
+        } as u32;
         let covered: BTreeSet<&String> = self.standing(now).flat_map(|one| &one.roles).collect();
         let is_uncovered = requirement.roles.iter().any(|role| !covered.contains(role));
         let is_answered = self.standing(now).any(|one| one.by == Word::Answer);

@@ -1,8 +1,9 @@
 //! The requests of one session and what has become of each: pure, so that a live session, one that is
 //! taken up again and replay all count alike.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
+use lodestar_core::defence::Defence;
 use lodestar_core::digest::Digest;
 use lodestar_core::fingerprint::Fingerprint;
 use lodestar_core::id::RequestId;
@@ -80,17 +81,39 @@ pub struct Requests {
     asked: BTreeMap<RequestId, Asked>,
     /// Those that are not over, by what they are for.
     live: BTreeMap<Fingerprint, RequestId>,
+    /// What a harness has taken out.
+    taken_out: BTreeSet<Defence>,
 }
 
 impl Requests {
+    /// For a harness that takes defences out: without [`Defence::ApprovalBinding`], an answer counts for
+    /// whatever is asked; without [`Defence::RegisteredRoles`], who answers has the roles that are asked
+    /// for; without [`Defence::DistinctApprovers`], every yes is another person's; without
+    /// [`Defence::OneDenialEnds`], a no is only heard; without [`Defence::RefusedChangesNothing`], what is
+    /// refused ends the request; without [`Defence::ApprovalOnce`], no grant is ever spent.
+    #[must_use]
+    pub fn without(mut self, defences: &[Defence]) -> Self {
+        self.taken_out.extend(defences);
+        for asked in self.asked.values_mut() {
+            asked.hearing.take_out(&self.taken_out);
+        }
+        self
+    }
+
+    fn lacks(&self, defence: Defence) -> bool {
+        self.taken_out.contains(&defence)
+    }
+
     /// Takes in a new request. False, and nothing is changed, where there was one of this id before.
     pub fn open(&mut self, request: ApprovalRequest) -> bool {
         let (id, fingerprint) = (request.id, request.card.action.fingerprint);
         if self.asked.contains_key(&id) {
             return false;
         }
+        let mut hearing = Hearing::new(request);
+        hearing.take_out(&self.taken_out);
         let asked = Asked {
-            hearing: Hearing::new(request),
+            hearing,
             standing: Standing::Open,
         };
         self.asked.insert(id, asked);
@@ -160,14 +183,19 @@ impl Requests {
         if let Standing::Over(_) = asked.standing {
             return Err(Refusal::Closed);
         }
-        let counted = word(&mut asked.hearing)?;
-        match counted {
-            Counted::Grant { missing: 0 } => asked.standing = Standing::Granted,
+        let counted = word(&mut asked.hearing);
+        match &counted {
+            Ok(Counted::Grant { missing: 0 }) => asked.standing = Standing::Granted,
             // Who had agreed before may not count any more.
-            Counted::Grant { .. } => asked.standing = Standing::Open,
-            Counted::Deny(_) => self.close(id, Closing::Denied),
+            Ok(Counted::Grant { .. }) => asked.standing = Standing::Open,
+            Ok(Counted::Deny(_)) if self.lacks(Defence::OneDenialEnds) => {}
+            Ok(Counted::Deny(_)) => self.close(id, Closing::Denied),
+            Err(_) if self.lacks(Defence::RefusedChangesNothing) => {
+                self.close(id, Closing::Denied);
+            }
+            Err(_) => {}
         }
-        Ok(counted)
+        counted
     }
 
     /// The grants that would be spent if this act were cleared at this moment.
@@ -218,6 +246,9 @@ impl Requests {
             return;
         };
         if let Standing::Over(_) = asked.standing {
+            return;
+        }
+        if closing == Closing::Spent && self.taken_out.contains(&Defence::ApprovalOnce) {
             return;
         }
         asked.standing = Standing::Over(closing);

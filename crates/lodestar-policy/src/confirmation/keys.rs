@@ -2,6 +2,7 @@
 
 use std::collections::BTreeSet;
 
+use lodestar_core::defence::Defence;
 use lodestar_core::key::{KeyId, PublicKey};
 use lodestar_core::name::ActorId;
 use lodestar_core::statement::ConfirmationOrigin;
@@ -30,6 +31,8 @@ pub struct ConfirmationKey {
 #[serde(try_from = "Vec<ConfirmationKey>", into = "Vec<ConfirmationKey>")]
 pub struct ConfirmationKeys {
     keys: Vec<ConfirmationKey>,
+    /// What a harness has taken out; never written down.
+    taken_out: BTreeSet<Defence>,
 }
 
 /// Why a list of confirmation keys is none.
@@ -64,7 +67,23 @@ impl ConfirmationKeys {
                 return Err(ConfirmationKeysError::NoOperator(id()));
             }
         }
-        Ok(Self { keys })
+        Ok(Self {
+            keys,
+            taken_out: BTreeSet::new(),
+        })
+    }
+
+    /// For a harness that takes defences out: without [`Defence::ConfirmationEvidence`], what reads as a
+    /// confirmation is taken for one; without [`Defence::ConfirmationFields`], it is about whatever is
+    /// held; without [`Defence::ConfirmationTimes`], it is neither early nor late.
+    #[must_use]
+    pub fn without(mut self, defences: &[Defence]) -> Self {
+        self.taken_out.extend(defences);
+        self
+    }
+
+    pub(super) fn lacks(&self, defence: Defence) -> bool {
+        self.taken_out.contains(&defence)
     }
 
     /// All of them.
@@ -75,6 +94,11 @@ impl ConfirmationKeys {
     /// What is said of this key.
     pub fn with_key(&self, key: &PublicKey) -> Option<&ConfirmationKey> {
         self.keys.iter().find(|one| one.public_key == *key)
+    }
+
+    /// The key of this name.
+    pub(super) fn named(&self, id: &KeyId) -> Option<PublicKey> {
+        self.public().into_iter().find(|key| key.key_id() == *id)
     }
 
     pub(super) fn public(&self) -> Vec<PublicKey> {

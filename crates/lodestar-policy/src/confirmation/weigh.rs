@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use lodestar_core::canonical::CanonicalError;
 use lodestar_core::contract::{ArgumentRole, arguments};
+use lodestar_core::defence::Defence;
 use lodestar_core::digest::Digest;
 use lodestar_core::fingerprint::{Fingerprint, FingerprintFields, NormalPath};
 use lodestar_core::id::ActionId;
@@ -13,13 +14,14 @@ use lodestar_core::ladder::Rung;
 use lodestar_core::name::{ActorId, SessionId};
 use lodestar_core::statement::confirmation::{ConfirmationField, ConfirmedAct};
 use lodestar_core::statement::{
-    Confirmation, ConfirmationDecision, ConfirmationId, ConfirmationOrigin, StatementError, Undated,
+    Confirmation, ConfirmationDecision, ConfirmationId, ConfirmationOrigin, Issued, StatementError,
 };
 use lodestar_core::time::Timestamp;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 use thiserror::Error;
 
+use super::unbound::Unbound;
 use super::{ConfirmationKeys, Evidence};
 use crate::approval::Card;
 
@@ -149,8 +151,8 @@ impl HeldAct {
     }
 
     /// Every field in which a confirmation differs from it.
-    fn differences(&self, confirmation: &Confirmation) -> Vec<ConfirmationField> {
-        let (theirs, has_paths) = self.normal(&confirmation.act);
+    fn differences(&self, act: &ConfirmedAct, session: &SessionId) -> Vec<ConfirmationField> {
+        let (theirs, has_paths) = self.normal(act);
         let mut own = self.fields.clone();
         own.arguments = normal_arguments(&own.arguments, &self.roles);
         let differs: Vec<ConfirmationField> = own
@@ -159,7 +161,7 @@ impl HeldAct {
             .map(ConfirmationField::from)
             .collect();
         let is_listed = |field: &ConfirmationField| match field {
-            ConfirmationField::Session => confirmation.session != self.session,
+            ConfirmationField::Session => *session != self.session,
             ConfirmationField::Path => !has_paths || differs.contains(field),
             field => differs.contains(field),
         };
@@ -230,10 +232,15 @@ fn normal_paths(value: &Value) -> Value {
 /// one is not known yet.
 #[derive(Debug)]
 pub struct Trusted {
-    statement: Undated<Confirmation>,
+    statement: Issued<Unbound>,
+    /// The act that it names; none where a harness takes one that names none.
+    act: Option<ConfirmedAct>,
+    key: PublicKey,
     digest: Digest,
     /// From when on its key counts no more.
     revoked_at: Option<Timestamp>,
+    /// Whether a harness has taken [`Defence::ConfirmationTimes`] out.
+    is_timeless: bool,
 }
 
 /// Whether a confirmation was spent, as the ledger says.
@@ -246,12 +253,9 @@ pub(super) enum Before {
 impl Evidence {
     /// Checks form, key, signature, origin and operator.
     pub fn trusted(&self, keys: &ConfirmationKeys, now: Timestamp) -> Result<Trusted, Distrust> {
-        let statement = self
-            .details
-            .verify_undated::<Confirmation>(&keys.public())
-            .map_err(|problem| self.distrust(problem))?;
-        let confirmation = statement.subject();
-        let key = keys.with_key(statement.key()).ok_or(Distrust::UnknownKey)?;
+        let (statement, act, signer) = self.said(keys)?;
+        let confirmation = &statement.subject;
+        let key = keys.with_key(&signer).ok_or(Distrust::UnknownKey)?;
         if let Some(at) = key.revoked_at.filter(|at| now >= *at) {
             return Err(Distrust::RevokedKey { at });
         }
@@ -266,10 +270,43 @@ impl Evidence {
             });
         }
         Ok(Trusted {
-            statement,
+            act,
+            key: signer,
             digest: self.details.digest(),
             revoked_at: key.revoked_at,
+            is_timeless: keys.lacks(Defence::ConfirmationTimes),
+            statement,
         })
+    }
+
+    /// What it says, of which act, and by whose key.
+    fn said(
+        &self,
+        keys: &ConfirmationKeys,
+    ) -> Result<(Issued<Unbound>, Option<ConfirmedAct>, PublicKey), Distrust> {
+        // For a harness that takes `Defence::ConfirmationEvidence` out: whoever names a key has it.
+        if keys.lacks(Defence::ConfirmationEvidence)
+            && let Ok(said) =
+                serde_json::from_slice::<Issued<Confirmation>>(self.details.unverified_payload())
+            && let Some(key) = keys.named(&said.key_id)
+        {
+            let (word, act) = Unbound::apart(said);
+            return Ok((word, Some(act), key));
+        }
+        // For a harness that takes `Defence::ConfirmationFields` out: what names no act is about any.
+        if keys.lacks(Defence::ConfirmationFields)
+            && let Ok(word) = self.details.verify_undated::<Unbound>(&keys.public())
+        {
+            return Ok((word.issued().clone(), None, *word.key()));
+        }
+        let verified = self
+            .details
+            .verify_undated::<Confirmation>(&keys.public())
+            .map_err(|problem| self.distrust(problem))?;
+        let (word, act) = Unbound::apart(verified.issued().clone());
+        // The same defence: what names another act is about this one all the same.
+        let act = (!keys.lacks(Defence::ConfirmationFields)).then_some(act);
+        Ok((word, act, *verified.key()))
     }
 
     fn distrust(&self, problem: StatementError) -> Distrust {
@@ -297,12 +334,12 @@ impl Evidence {
 impl Trusted {
     /// Which confirmation it is.
     pub fn id(&self) -> ConfirmationId {
-        self.statement.subject().id
+        self.statement.subject.id
     }
 
     /// What is said.
     pub fn decision(&self) -> ConfirmationDecision {
-        self.statement.subject().decision
+        self.statement.subject.decision
     }
 
     /// The rest of the checks.
@@ -315,22 +352,14 @@ impl Trusted {
         if before == Before::Spent {
             return Err(Unmatched::Consumed);
         }
-        let confirmation = self.statement.subject().clone();
-        let longest = confirmation.origin.longest_ttl(act.rung);
-        let lasts = self.statement.issued();
-        let (from, until) = (lasts.issued_at, lasts.expires_at);
-        let dated = self.statement.at(now).map_err(|problem| match problem {
-            StatementError::NotYetIssued(at) => Unmatched::NotYetValid { at },
-            StatementError::Expired(at) => Unmatched::Expired { at },
-            problem => Unmatched::Untrusted {
-                why: Distrust::Malformed {
-                    problem: problem.to_string(),
-                },
-            },
-        })?;
-        let until = check_life(from, until, longest)?;
-        let fields = act.differences(&confirmation);
-        if !fields.is_empty() {
+        let until = match self.is_timeless {
+            true => Timestamp::MAX,
+            false => self.check_time(act.rung, now)?,
+        };
+        let confirmation = self.statement.subject;
+        let named = self.act.as_ref();
+        let fields = named.map(|named| act.differences(named, &confirmation.session));
+        if let Some(fields) = fields.filter(|fields| !fields.is_empty()) {
             return Err(Unmatched::Mismatch { fields });
         }
         if confirmation.decision == ConfirmationDecision::Decline {
@@ -342,12 +371,28 @@ impl Trusted {
             id: confirmation.id,
             operator: confirmation.operator,
             statement: self.digest,
-            key: *dated.key(),
+            key: self.key,
             action: act.action,
             fingerprint: act.fingerprint,
             session: act.session.clone(),
             until: self.revoked_at.map_or(until, |at| until.min(at)),
         })
+    }
+
+    /// Whether its time is now, and it lasts no longer than it may; and until when.
+    fn check_time(&self, rung: Rung, now: Timestamp) -> Result<Timestamp, Unmatched> {
+        let dates = self.statement.check_dates(now);
+        dates.map_err(|problem| match problem {
+            StatementError::NotYetIssued(at) => Unmatched::NotYetValid { at },
+            StatementError::Expired(at) => Unmatched::Expired { at },
+            problem => Unmatched::Untrusted {
+                why: Distrust::Malformed {
+                    problem: problem.to_string(),
+                },
+            },
+        })?;
+        let longest = self.statement.subject.origin.longest_ttl(rung);
+        check_life(self.statement.issued_at, self.statement.expires_at, longest)
     }
 }
 

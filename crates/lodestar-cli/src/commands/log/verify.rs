@@ -9,6 +9,7 @@ use lodestar_log::verify::{ProjectReport, Remark, SessionReport, VerifyOptions, 
 use lodestar_log::{Problem, ProblemKind, ProjectLog, Trust};
 use serde_json::json;
 
+use super::bundle;
 use crate::cli::App;
 use crate::failure::{Exit, Failure};
 use crate::installation::read_vkey;
@@ -24,10 +25,14 @@ session, and the ledger that ties the sessions together. Every problem is listed
 event and byte offset. Without a witnessed head, a project whose sessions and ledger were rolled
 back together cannot be told from an older one: keep heads elsewhere with `lodestar log anchor`.
 
+With --bundle it checks what `lodestar report --proofs` wrote instead, without the project. Keys in
+the bundle prove nothing: pass --key with the log's public key, as its owner gave it to you.
+
 Examples:
   lodestar log verify
   lodestar log verify latest --json
   lodestar log verify --key web.pub --operator alice.pub
+  lodestar log verify --bundle report.bundle --key web.pub
   lodestar log verify --witness head.txt --witness-key witness.pub";
 
 #[derive(Debug, Args)]
@@ -35,6 +40,10 @@ Examples:
 pub(crate) struct VerifyArgs {
     /// Only this session and the ledger [default: everything]
     session: Option<String>,
+
+    /// Check this proof bundle of a report instead of a log
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["session", "operator", "witness", "witness_key"])]
+    bundle: Option<PathBuf>,
 
     #[command(flatten)]
     keys: LogKeys,
@@ -57,6 +66,9 @@ pub(crate) fn run(
     project: Option<&str>,
     app: &mut App,
 ) -> Result<Exit, Failure> {
+    if let Some(path) = &args.bundle {
+        return bundle::run(path, &args.keys, app);
+    }
     let name = args
         .session
         .as_deref()

@@ -12,13 +12,13 @@ const WORD_WINDOW: usize = 64;
 
 /// One line of at most `columns` columns. A longer text ends in a marker with the number of bytes
 /// that are not shown.
-pub(crate) fn line(text: &str, columns: usize) -> String {
+pub fn line(text: &str, columns: usize) -> String {
     beginning(text, 0, columns).0
 }
 
 /// The same of a text of which `more` bytes that follow are not even looked at; and how many bytes are
 /// not shown.
-pub(crate) fn beginning(text: &str, more: usize, columns: usize) -> (String, usize) {
+pub fn beginning(text: &str, more: usize, columns: usize) -> (String, usize) {
     let total = text.len().saturating_add(more);
     let mut shown = Shown::default();
     let mut fits = Fit::default();
@@ -37,23 +37,23 @@ pub(crate) fn beginning(text: &str, more: usize, columns: usize) -> (String, usi
 }
 
 /// All of it, as one line.
-pub(crate) fn whole(text: &str) -> String {
+pub fn whole(text: &str) -> String {
     line(text, usize::MAX)
 }
 
 /// All of it, with line breaks kept: for text that was wrapped by us and quotes others.
-pub(crate) fn lines(text: &str) -> String {
+pub fn lines(text: &str) -> String {
     let lines: Vec<String> = text.split('\n').map(whole).collect();
     lines.join("\n")
 }
 
 /// A path, however it is spelt.
-pub(crate) fn path(path: &std::path::Path) -> String {
+pub fn path(path: &std::path::Path) -> String {
     whole(&path.to_string_lossy())
 }
 
 /// The characters of a text that do not show what they are, with their offsets.
-pub(crate) fn hidden(text: &str) -> impl Iterator<Item = (usize, char)> {
+pub fn hidden(text: &str) -> impl Iterator<Item = (usize, char)> {
     characters(text)
         .filter(|(_, c, mixed)| *mixed || is_live(*c))
         .map(|(at, c, _)| (at, c))
@@ -199,7 +199,7 @@ fn resembles_latin(c: char) -> bool {
 
 /// Columns a character takes, or more: a line that is thought too short would wrap, and go on where
 /// only our own words begin.
-pub(crate) fn width(c: char) -> usize {
+pub fn width(c: char) -> usize {
     match u32::from(c) {
         _ if is_mark(c) => 0,
         0x1100..=0x115f

@@ -9,12 +9,12 @@ use serde_json::ser::{CompactFormatter, Formatter, PrettyFormatter, Serializer};
 use crate::inert;
 
 /// One line without its newline.
-pub(crate) fn compact(value: &impl Serialize) -> String {
+pub fn compact(value: &impl Serialize) -> String {
     text(value, CompactFormatter)
 }
 
 /// Indented, for people.
-pub(crate) fn pretty(value: &impl Serialize) -> String {
+pub fn pretty(value: &impl Serialize) -> String {
     text(value, PrettyFormatter::new())
 }
 

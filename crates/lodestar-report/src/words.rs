@@ -1,7 +1,7 @@
 //! Numbers, sizes and counts as people read them.
 
 /// `1,234,567`
-pub(crate) fn number(n: u64) -> String {
+pub fn number(n: u64) -> String {
     let digits = n.to_string();
     let mut out = String::new();
     for (i, digit) in digits.chars().enumerate() {
@@ -14,13 +14,13 @@ pub(crate) fn number(n: u64) -> String {
 }
 
 /// `1 event`, `2 events`
-pub(crate) fn count(n: u64, one: &str) -> String {
+pub fn count(n: u64, one: &str) -> String {
     let plural = if n == 1 { "" } else { "s" };
     format!("{} {one}{plural}", number(n))
 }
 
 /// `512 B`, `4.2 KiB`
-pub(crate) fn bytes(n: u64) -> String {
+pub fn bytes(n: u64) -> String {
     const UNITS: [&str; 4] = ["KiB", "MiB", "GiB", "TiB"];
     if n < 1024 {
         return format!("{n} B");
@@ -35,7 +35,7 @@ pub(crate) fn bytes(n: u64) -> String {
 }
 
 /// The first digits of a hash, enough to compare by eye.
-pub(crate) fn short(hash: &impl std::fmt::Display) -> String {
+pub fn short(hash: &impl std::fmt::Display) -> String {
     let mut text = hash.to_string();
     text.truncate(12);
     text.push('…');
@@ -43,7 +43,7 @@ pub(crate) fn short(hash: &impl std::fmt::Display) -> String {
 }
 
 /// Enough of a chain link's id to name it: prefix, moment, and 26 bits of chance.
-pub(crate) fn short_id(id: &impl std::fmt::Display) -> String {
+pub fn short_id(id: &impl std::fmt::Display) -> String {
     const UUID: usize = 23;
     let text = id.to_string();
     let end = text.find('_').map_or(UUID, |at| at + 1 + UUID);
@@ -51,7 +51,7 @@ pub(crate) fn short_id(id: &impl std::fmt::Display) -> String {
 }
 
 /// `2026-01-02 03:04:05`
-pub(crate) fn seconds(time: lodestar_core::time::Timestamp) -> String {
+pub fn seconds(time: lodestar_core::time::Timestamp) -> String {
     let text = time.to_string();
     text[..19].replace('T', " ")
 }

@@ -1,0 +1,265 @@
+//! What an auditor asks first, answered from what was gathered.
+//!
+//! An answer says no more than the events show. Where something was redacted that could have shown
+//! otherwise, or where a signature is missing, it says that nobody can tell.
+
+use lodestar_core::chain::Truth;
+use lodestar_core::chain::transition::{AuthorityKind, State};
+use lodestar_core::contract::Reversibility;
+use lodestar_core::event::EventType;
+use lodestar_core::ladder::Rung;
+use lodestar_log::verify::{Remark, SessionReport};
+
+use crate::fold::Fold;
+use crate::model::{Action, Answer, Answers, Belief, Events, Standing, Word};
+use crate::words;
+
+/// Events that an answer names; there can be more, and then it says how many.
+const MOST_EVENTS: usize = 64;
+
+pub(crate) fn answers(fold: &Fold<'_>, verified: &SessionReport) -> Answers {
+    Answers {
+        untrusted_became_trusted: became_trusted(fold),
+        irreversible_without_approval: irreversible(fold),
+        log_intact: intact(verified),
+        execution_trust: Answer {
+            question: "Which execution trust level?",
+            answer: Word::None,
+            standing: Standing::Open,
+            because: "no gateway has attested this run".to_owned(),
+            events: fold.policy.iter().map(|policy| policy.seq).collect(),
+        },
+    }
+}
+
+/// How a belief that was read came to be supported.
+#[derive(PartialEq, Eq)]
+enum Way {
+    /// It did not.
+    Never,
+    /// Independent direct evidence says the same.
+    DirectEvidence,
+    /// A person or a rule of the operator said so.
+    OnAWord,
+    /// Nothing that is recorded.
+    Unexplained,
+}
+
+fn way(belief: &Belief) -> Way {
+    let supported = State::Truth(Truth::Supported);
+    let raised = belief.moves.iter().rfind(|one| one.step.to() == supported);
+    match raised {
+        Some(raised) if raised.authority == AuthorityKind::AutoObservation.to_string() => {
+            Way::DirectEvidence
+        }
+        Some(_) => Way::OnAWord,
+        None if belief.axes.truth == Truth::Supported => Way::Unexplained,
+        None => Way::Never,
+    }
+}
+
+fn became_trusted(fold: &Fold<'_>) -> Answer {
+    let read = || fold.beliefs.iter().filter(|belief| belief.was_read());
+    let all = read().count() as u64;
+    let of = |way_of: Way| read().filter(move |belief| way(belief) == way_of);
+    let moved = |belief: &Belief| {
+        let here = belief.moves.iter().filter(|one| one.session.is_none());
+        here.map(|one| one.seq).collect::<Vec<_>>()
+    };
+    let unexplained: Vec<u64> = of(Way::Unexplained).map(|belief| belief.seq).collect();
+    let mut on_a_word: Vec<u64> = of(Way::OnAWord).flat_map(moved).collect();
+    let words_of = of(Way::OnAWord).count() + fold.promoted_elsewhere.len();
+    on_a_word.extend(fold.promoted_elsewhere.iter().map(|(seq, _)| *seq));
+    let confirmed: Vec<u64> = of(Way::DirectEvidence).flat_map(moved).collect();
+    let lost = redacted(fold, |kind| {
+        kind.starts_with("belief.") || kind.starts_with("observation.")
+    });
+    let (answer, standing, because, events) = if !unexplained.is_empty() {
+        let because = format!(
+            "{} that were only read stand as supported",
+            words::count(unexplained.len() as u64, "claim")
+        );
+        (Word::Yes, Standing::Bad, because, unexplained)
+    } else if words_of > 0 {
+        let because = format!(
+            "{} that had only been read were promoted on somebody's word: a person's signed statement, or a rule of the operator",
+            words::count(words_of as u64, "claim")
+        );
+        (Word::Yes, Standing::Open, because, on_a_word)
+    } else if !lost.is_empty() {
+        let because = format!(
+            "what {} said of beliefs was redacted",
+            words::count(lost.len() as u64, "event")
+        );
+        (Word::CannotTell, Standing::Open, because, lost)
+    } else {
+        let because = match (all, confirmed.len()) {
+            (0, _) => "nothing was read that anything is believed of".to_owned(),
+            (all, 0) => format!(
+                "{} out of what was read, none of them supported",
+                words::count(all, "claim")
+            ),
+            (all, some) => format!(
+                "{} out of what was read; {} of them are supported, by independent direct evidence",
+                words::count(all, "claim"),
+                words::number(some as u64)
+            ),
+        };
+        let shown: Vec<u64> = match confirmed.is_empty() {
+            true => read().map(|belief| belief.seq).collect(),
+            false => confirmed,
+        };
+        (Word::No, Standing::Good, because, shown)
+    };
+    answer_of(
+        "Did untrusted input become trusted?",
+        (answer, standing),
+        because,
+        events,
+    )
+}
+
+/// Whether nobody can take it back, as its contract says, or whether it reaches beyond the project.
+fn needs_a_person(action: &Action) -> bool {
+    action.reversibility == Reversibility::Irreversible || action.level >= Rung::L4
+}
+
+fn irreversible(fold: &Fold<'_>) -> Answer {
+    let ran = || {
+        let all = fold.actions.iter().filter(|one| needs_a_person(one));
+        all.filter(|one| one.may_have_run())
+    };
+    let approved = |action: &&Action| {
+        let cleared = action.cleared.as_ref();
+        cleared.is_some_and(|one| one.request.is_some() && !one.grants.is_empty())
+    };
+    let unapproved: Vec<u64> = ran()
+        .filter(|one| !approved(one))
+        .map(|one| one.seq)
+        .collect();
+    let lost = redacted(fold, |kind| {
+        kind.starts_with("action.") || kind.starts_with("approval.")
+    });
+    let (answer, standing, because, events) = if !unapproved.is_empty() {
+        let because = format!(
+            "{} that cannot be taken back, or that others see, ran without anybody's approval",
+            words::count(unapproved.len() as u64, "action")
+        );
+        (Word::Yes, Standing::Bad, because, unapproved)
+    } else if !lost.is_empty() {
+        let because = format!(
+            "what {} said of actions was redacted",
+            words::count(lost.len() as u64, "event")
+        );
+        (Word::CannotTell, Standing::Open, because, lost)
+    } else {
+        let with: Vec<u64> = ran()
+            .filter_map(|one| Some(one.cleared.as_ref()?.seq))
+            .collect();
+        let waiting = fold.actions.iter().filter(|one| needs_a_person(one));
+        let waiting: Vec<u64> = waiting
+            .filter(|one| !one.may_have_run())
+            .map(|one| one.seq)
+            .collect();
+        let because = match (with.len() as u64, waiting.len() as u64) {
+            (0, 0) => {
+                "no action was proposed that cannot be taken back or that others see".to_owned()
+            }
+            (0, n) => format!(
+                "{} that cannot be taken back, or that others see, {} proposed, and none ran",
+                words::count(n, "action"),
+                if n == 1 { "was" } else { "were" }
+            ),
+            (ran, n) => format!(
+                "{} of that kind ran, each with a signed approval of exactly that act; {} did not run",
+                words::number(ran),
+                words::number(n)
+            ),
+        };
+        let mut events = with;
+        events.extend(waiting);
+        events.sort_unstable();
+        (Word::No, Standing::Good, because, events)
+    };
+    answer_of(
+        "Did anything irreversible run without approval?",
+        (answer, standing),
+        because,
+        events,
+    )
+}
+
+fn intact(verified: &SessionReport) -> Answer {
+    let (events, proven) = (verified.events, verified.proven);
+    let mut late = Vec::new();
+    let mut taken_out = 0;
+    for remark in &verified.remarks {
+        match remark {
+            Remark::SignedLate { from, to, .. } => late.push((*from, *to)),
+            Remark::Redacted { events, .. } => taken_out += events,
+            _ => {}
+        }
+    }
+    let mut because = format!(
+        "{} are as they were written: chain, payloads, ledger and the signed checkpoint agree, and replay derives the same again",
+        words::count(proven, "event")
+    );
+    if taken_out > 0 {
+        let taken_out = words::count(taken_out, "payload");
+        because.push_str(&format!(
+            "; {taken_out} were taken out by signed redactions"
+        ));
+    }
+    let mut shown = vec![proven.saturating_sub(1)];
+    let mut word = (Word::Yes, Standing::Good);
+    if proven < events {
+        because.push_str(&format!(
+            "; of the last {} nobody can tell yet: no checkpoint covers them",
+            words::count(events - proven, "event")
+        ));
+        shown = vec![proven, events - 1];
+        word = (Word::CannotTell, Standing::Open);
+    }
+    for (from, to) in late {
+        because.push_str(&format!(
+            "; #{from} to #{to} were signed only when the session was taken up again, and until then anybody could have changed them"
+        ));
+        shown.extend([from, to]);
+        word = (Word::CannotTell, Standing::Open);
+    }
+    shown.sort_unstable();
+    shown.dedup();
+    answer_of("Is the log intact?", word, because, shown)
+}
+
+/// Redacted events of types that an answer would have needed.
+fn redacted(fold: &Fold<'_>, needed: impl Fn(&str) -> bool) -> Events {
+    let gone = fold.redacted.iter();
+    gone.filter(|one| one.kind.map(EventType::name).is_none_or(&needed))
+        .map(|one| one.seq)
+        .collect()
+}
+
+fn answer_of(
+    question: &'static str,
+    (answer, standing): (Word, Standing),
+    mut because: String,
+    mut events: Events,
+) -> Answer {
+    events.sort_unstable();
+    events.dedup();
+    if events.len() > MOST_EVENTS {
+        because.push_str(&format!(
+            " (the first {MOST_EVENTS} of {} events are named)",
+            words::number(events.len() as u64)
+        ));
+        events.truncate(MOST_EVENTS);
+    }
+    Answer {
+        question,
+        answer,
+        standing,
+        because,
+        events,
+    }
+}

@@ -1,0 +1,402 @@
+//! Checking a bundle, with keys from elsewhere.
+
+use std::collections::BTreeSet;
+use std::io::{self, BufRead, Read as _};
+
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD as BASE64;
+use lodestar_core::canonical;
+use lodestar_core::digest::{Digest, Hasher, sha256};
+use lodestar_core::event::EventType;
+use lodestar_core::name::{ProjectId, SessionId};
+use lodestar_core::sensitivity::Sensitivity;
+use lodestar_core::time::Timestamp;
+use lodestar_log::{ProvenEvent, ProvenHead, SignedCheckpoint, Trust};
+use serde::{Deserialize as _, Serialize};
+
+use super::write::blobs_of;
+use super::{BlobPart, End, EventPart, FORMAT, Head, LedgerPart, MAX_BLOB, Piece, Without};
+use crate::{inert, words};
+
+/// The longest line: a blob in base64 and what surrounds it.
+const MAX_LINE: u64 = MAX_BLOB / 3 * 4 + (1 << 20);
+/// Problems that are listed; the rest is counted.
+const MOST_FAULTS: usize = 100;
+
+/// Something in a bundle that does not hold.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Fault {
+    /// The line of the file, from 1.
+    pub line: u64,
+    /// What is wrong, in words, inert.
+    pub problem: String,
+}
+
+/// What a bundle shows, once it has been checked.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
+pub struct Checked {
+    /// The project; none where the bundle does not even say.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub project: Option<ProjectId>,
+    /// The session.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub session: Option<SessionId>,
+    /// The ceiling that it was made with.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub ceiling: Option<Sensitivity>,
+    /// How many events the signed checkpoint covers.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub size: Option<u64>,
+    /// The root that it commits to.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub root: Option<Digest>,
+    /// Events that are proven.
+    pub events: u64,
+    /// Events of which only the head is here because they are above the ceiling.
+    pub withheld: Vec<(u64, Sensitivity)>,
+    /// Events that were redacted in the log.
+    pub redacted: Vec<u64>,
+    /// Blobs that are as the events say.
+    pub blobs: u64,
+    /// When the ledger says that the session was closed with this checkpoint.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub closed_at: Option<Timestamp>,
+    /// What is worth knowing and not wrong.
+    pub remarks: Vec<String>,
+    /// Everything that is wrong.
+    pub problems: Vec<Fault>,
+}
+
+impl Checked {
+    /// Whether everything holds.
+    pub fn holds(&self) -> bool {
+        self.problems.is_empty()
+    }
+}
+
+/// Reads a bundle and checks all of it. Only keys of `trust` count.
+pub fn check(bundle: &mut dyn BufRead, trust: &Trust) -> io::Result<Checked> {
+    let mut checker = Checker {
+        trust,
+        checked: Checked::default(),
+        at: 0,
+        stage: Stage::Head,
+        hasher: Hasher::new(),
+        checkpoint: None,
+        note: String::new(),
+        opening: None,
+        last: None,
+        named: BTreeSet::new(),
+        found: BTreeSet::new(),
+        more: 0,
+    };
+    let mut line = Vec::new();
+    loop {
+        line.clear();
+        let read = bundle.take(MAX_LINE + 1).read_until(b'\n', &mut line)?;
+        if read == 0 {
+            break;
+        }
+        checker.at += 1;
+        if !checker.take(&line) {
+            break;
+        }
+    }
+    Ok(checker.finish())
+}
+
+/// What may come next.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+enum Stage {
+    Head,
+    Keys,
+    Checkpoint,
+    Ledger,
+    Events,
+    Blobs,
+    Over,
+}
+
+struct Checker<'a> {
+    trust: &'a Trust,
+    checked: Checked,
+    at: u64,
+    stage: Stage,
+    hasher: Hasher,
+    checkpoint: Option<SignedCheckpoint>,
+    note: String,
+    /// The leaf hash of the record that opened the session.
+    opening: Option<Digest>,
+    last: Option<u64>,
+    /// Blobs that events name, and those that are here.
+    named: BTreeSet<Digest>,
+    found: BTreeSet<Digest>,
+    more: u64,
+}
+
+impl Checker<'_> {
+    fn fault(&mut self, problem: impl ToString) {
+        if self.checked.problems.len() >= MOST_FAULTS {
+            self.more += 1;
+            return;
+        }
+        self.checked.problems.push(Fault {
+            line: self.at,
+            problem: inert::line(&problem.to_string(), 300),
+        });
+    }
+
+    /// Takes in a line; false where nothing after it can be understood.
+    fn take(&mut self, line: &[u8]) -> bool {
+        if self.stage == Stage::Over {
+            self.fault("something follows behind the end");
+            return false;
+        }
+        let Some(text) = line.strip_suffix(b"\n") else {
+            self.fault("the line is cut off or too long");
+            return false;
+        };
+        let piece = match read(text) {
+            Ok(piece) => piece,
+            Err(problem) => {
+                self.fault(problem);
+                self.hasher.update(line);
+                return true;
+            }
+        };
+        let stage = match &piece {
+            Piece::Bundle(_) => Stage::Head,
+            Piece::Keys(_) => Stage::Keys,
+            Piece::Checkpoint(_) => Stage::Checkpoint,
+            Piece::Ledger(_) => Stage::Ledger,
+            Piece::Event(_) => Stage::Events,
+            Piece::Blob(_) => Stage::Blobs,
+            Piece::End(_) => Stage::Over,
+        };
+        // The first four come once and in this order; of events and blobs there may be any number.
+        let is_next = match stage {
+            Stage::Head | Stage::Keys | Stage::Checkpoint | Stage::Ledger => stage == self.stage,
+            later => self.stage >= Stage::Events && later >= self.stage,
+        };
+        if !is_next {
+            self.fault(
+                "the line does not belong here: lines are missing, repeated or out of order",
+            );
+        }
+        self.stage = match stage {
+            Stage::Head => Stage::Keys,
+            Stage::Keys => Stage::Checkpoint,
+            Stage::Checkpoint => Stage::Ledger,
+            Stage::Ledger => Stage::Events,
+            later => later,
+        };
+        match piece {
+            Piece::Bundle(head) => self.head(head),
+            Piece::Keys(_) => {}
+            Piece::Checkpoint(note) => self.checkpoint(note),
+            Piece::Ledger(part) => self.ledger(&part),
+            Piece::Event(part) => self.event(&part),
+            Piece::Blob(part) => self.blob(&part),
+            Piece::End(end) => self.end(&end),
+        }
+        self.hasher.update(line);
+        true
+    }
+
+    fn head(&mut self, head: Head) {
+        if head.format != FORMAT {
+            self.fault(format!("this is a `{}`, not a `{FORMAT}`", head.format));
+        }
+        self.checked.project = Some(head.project);
+        self.checked.session = Some(head.session);
+        self.checked.ceiling = Some(head.ceiling);
+    }
+
+    /// What the checkpoints of this project and session are of.
+    fn origin(&self, session: Option<&str>) -> Option<String> {
+        let project = self.checked.project.as_ref()?;
+        let session = session.or(self.checked.session.as_ref().map(SessionId::as_str))?;
+        Some(format!("lodestar.log/{project}/{session}"))
+    }
+
+    fn checkpoint(&mut self, note: String) {
+        match SignedCheckpoint::open(&note, self.trust) {
+            Ok(signed) => {
+                let checkpoint = signed.checkpoint();
+                if Some(&checkpoint.origin) != self.origin(None).as_ref() {
+                    let origin = checkpoint.origin.clone();
+                    self.fault(format!("the checkpoint is of `{origin}`"));
+                } else {
+                    self.checked.size = Some(checkpoint.size);
+                    self.checked.root = Some(checkpoint.root);
+                    self.checkpoint = Some(signed);
+                }
+            }
+            Err(problem) => self.fault(problem),
+        }
+        self.note = note;
+    }
+
+    fn ledger(&mut self, part: &LedgerPart) {
+        let signed = match SignedCheckpoint::open(&part.head, self.trust) {
+            Ok(signed) => signed,
+            Err(problem) => return self.fault(format!("the ledger's head: {problem}")),
+        };
+        let origin = self.origin(Some(lodestar_log::LEDGER_NAME));
+        if Some(&signed.checkpoint().origin) != origin.as_ref() {
+            return self.fault("the ledger's head is of another project");
+        }
+        let session = self.checked.session.clone();
+        for record in &part.records {
+            let proven = match signed.check(&record.event, &record.path) {
+                Ok(proven) => proven,
+                Err(problem) => {
+                    self.fault(format!("a record of the ledger: {problem}"));
+                    continue;
+                }
+            };
+            let payload = proven.payload.as_ref();
+            let said = payload.and_then(|payload| payload["session"].as_str());
+            if said != session.as_ref().map(SessionId::as_str) {
+                self.fault("a record of the ledger is about another session");
+                continue;
+            }
+            match EventType::parse(proven.kind.as_bytes()) {
+                Some(EventType::LEDGER_SESSION_OPENED) if self.opening.is_none() => {
+                    self.opening = Some(proven.leaf_hash);
+                }
+                Some(EventType::LEDGER_SESSION_CLOSED) if self.checked.closed_at.is_none() => {
+                    let note = payload.and_then(|payload| payload["checkpoint"].as_str());
+                    match note == Some(self.note.as_str()) {
+                        true => self.checked.closed_at = Some(proven.time),
+                        false => self.fault(
+                            "the ledger closed the session with another checkpoint than this one",
+                        ),
+                    }
+                }
+                _ => self.fault("a record of the ledger neither opens nor closes the session"),
+            }
+        }
+        if self.opening.is_none() {
+            self.fault("the ledger's record of how the session was opened is missing");
+        }
+        if self.checked.closed_at.is_none() {
+            let remark = "the ledger has no closing record of the session: it was still open";
+            self.checked.remarks.push(remark.to_owned());
+        }
+    }
+
+    fn event(&mut self, part: &EventPart) {
+        let Some(signed) = &self.checkpoint else {
+            return self.fault("there is no checkpoint that this event could be proven by");
+        };
+        let proven = match signed.check(&part.event, &part.path) {
+            Ok(proven) => proven,
+            Err(problem) => return self.fault(problem),
+        };
+        if self.last.is_some_and(|last| proven.seq <= last) {
+            self.fault("events are repeated or out of order");
+        }
+        self.last = Some(proven.seq);
+        if proven.seq == 0 && self.opening != Some(proven.prev) {
+            self.fault(
+                "the session's first event does not follow its opening record in the ledger",
+            );
+        }
+        self.disclosed(part, &proven);
+        self.checked.events += 1;
+    }
+
+    fn disclosed(&mut self, part: &EventPart, proven: &ProvenHead) {
+        match (&part.event, part.without) {
+            (ProvenEvent::Line(_), None) => {
+                let payload = proven.payload.as_ref();
+                self.named.extend(payload.map(blobs_of).unwrap_or_default());
+            }
+            (ProvenEvent::Head(_), Some(Without::Withheld(level))) => {
+                if self.checked.ceiling.is_some_and(|ceiling| level <= ceiling) {
+                    self.fault("a payload is withheld that is not above the ceiling");
+                }
+                self.checked.withheld.push((proven.seq, level));
+            }
+            (ProvenEvent::Head(_), Some(Without::Redacted)) => {
+                self.checked.redacted.push(proven.seq);
+            }
+            (ProvenEvent::Head(_), None) => self.fault("a payload is missing without a reason"),
+            (ProvenEvent::Line(_), Some(_)) => {
+                self.fault("a payload is there that is said to be left out");
+            }
+        }
+    }
+
+    fn blob(&mut self, part: &BlobPart) {
+        let Ok(bytes) = BASE64.decode(&part.base64) else {
+            return self.fault("a blob is not strict base64");
+        };
+        if sha256(&bytes) != part.sha256 {
+            return self.fault("a blob is not the one that it is named after");
+        }
+        if !self.named.contains(&part.sha256) {
+            return self.fault("no event names this blob");
+        }
+        if self.found.last().is_some_and(|last| part.sha256 <= *last) {
+            return self.fault("blobs are repeated or out of order");
+        }
+        self.found.insert(part.sha256);
+        self.checked.blobs += 1;
+    }
+
+    fn end(&mut self, end: &End) {
+        let hasher = std::mem::replace(&mut self.hasher, Hasher::new());
+        if hasher.finish() != end.sha256 {
+            self.fault("what stands before the end is not what was written");
+        }
+        let missing = self.named.len() as u64 - self.found.len() as u64;
+        if end.events != self.checked.events
+            || end.blobs != self.checked.blobs
+            || end.left_out != missing
+        {
+            self.fault("events or blobs are missing");
+        }
+        let mut remark = |many: u64, what: &str, then: &str| {
+            if many > 0 {
+                let many = words::count(many, what);
+                self.checked.remarks.push(format!("{many} {then}"));
+            }
+        };
+        remark(
+            end.unproven,
+            "event",
+            "that the report cites had no checkpoint yet, and are not here",
+        );
+        remark(
+            end.left_out,
+            "blob",
+            "too large to travel: the events say what is in them by hash",
+        );
+    }
+
+    fn finish(mut self) -> Checked {
+        if self.stage != Stage::Over {
+            self.fault("the bundle has no end: something is cut off");
+        }
+        if self.more > 0 {
+            let more = words::number(self.more);
+            self.checked.problems.push(Fault {
+                line: self.at,
+                problem: format!("… and {more} more"),
+            });
+        }
+        self.checked
+    }
+}
+
+/// A line in its one spelling.
+fn read(text: &[u8]) -> Result<Piece, String> {
+    let value = canonical::parse(text).map_err(|problem| problem.to_string())?;
+    let spelt = canonical::to_vec(&value).map_err(|problem| problem.to_string())?;
+    if spelt != text {
+        return Err("the line is not in its canonical form".to_owned());
+    }
+    Piece::deserialize(value).map_err(|problem| problem.to_string())
+}

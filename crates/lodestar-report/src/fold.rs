@@ -1,0 +1,247 @@
+//! One pass over a verified session, in which everything that the report says is gathered. Nothing is
+//! kept of an event beyond what is shown of it.
+
+mod actions;
+mod beliefs;
+mod notes;
+mod people;
+mod retained;
+
+use std::collections::{BTreeMap, HashMap};
+
+use lodestar_core::chain::Axes;
+use lodestar_core::event::EventType;
+use lodestar_core::id::{ActionId, BeliefId, ObservationId, RequestId};
+use lodestar_core::merkle::Frontier;
+use lodestar_core::sensitivity::Sensitivity;
+use lodestar_core::time::Timestamp;
+use lodestar_kernel::opening::Opening;
+use lodestar_log::verify::SessionReport;
+use lodestar_log::{Event, Payload, Reader, SessionDir};
+use lodestar_replay::Results;
+use serde::de::DeserializeOwned;
+
+use crate::bounded::bounded;
+use crate::examine::ReportError;
+use crate::model::{
+    Action, Alert, Belief, Calibration, Counts, Decision, Drift, Forged, Move, PolicyInForce,
+    RefusedCall, Request, Said, ServerNote, Wary,
+};
+
+pub(crate) use beliefs::Changed;
+
+/// An event whose payload was redacted.
+pub(crate) struct Gone {
+    pub(crate) seq: u64,
+    pub(crate) kind: Option<EventType>,
+    pub(crate) by: u64,
+}
+
+/// What a pass over a session gathers.
+pub(crate) struct Fold<'a> {
+    dir: &'a SessionDir,
+    ceiling: Sensitivity,
+    results: Results,
+    pub(crate) counts: Counts,
+    pub(crate) opened_at: Option<Timestamp>,
+    pub(crate) last_at: Option<Timestamp>,
+    pub(crate) purpose: String,
+    pub(crate) actor: String,
+    pub(crate) policy: Option<PolicyInForce>,
+    pub(crate) tasks: Vec<Said>,
+    pub(crate) halted: Vec<Said>,
+    pub(crate) closed: Option<Said>,
+    pub(crate) actions: Vec<Action>,
+    action_of: HashMap<ActionId, usize>,
+    /// Actions, by the event that cleared them.
+    cleared_of: HashMap<u64, usize>,
+    pub(crate) requests: Vec<Request>,
+    request_of: HashMap<RequestId, usize>,
+    confirmed: HashMap<String, people::Confirmed>,
+    pub(crate) refused_calls: Vec<RefusedCall>,
+    pub(crate) forged: Vec<Forged>,
+    observed: HashMap<ObservationId, u64>,
+    pub(crate) beliefs: Vec<Belief>,
+    belief_of: HashMap<BeliefId, usize>,
+    /// Where beliefs stood when they were adopted, and what moved them since.
+    moved: HashMap<usize, (Axes, Vec<(u64, Vec<Move>)>)>,
+    /// Moves of beliefs that another session adopted, and promotions among them.
+    pub(crate) promoted_elsewhere: Vec<(u64, BeliefId)>,
+    pub(crate) decisions: Vec<Decision>,
+    decision_of: HashMap<lodestar_core::id::DecisionId, usize>,
+    /// Content to be wary of: the event that keeps it, and why.
+    suspects: BTreeMap<u64, Vec<Wary>>,
+    pub(crate) alerts: Vec<Alert>,
+    pub(crate) drift: Vec<Drift>,
+    pub(crate) servers: Vec<ServerNote>,
+    pub(crate) calibrations: Vec<Calibration>,
+    /// Redacted events: which, of what type, and by which event.
+    pub(crate) redacted: Vec<Gone>,
+    /// Events that say something that this program does not understand.
+    pub(crate) odd: Vec<(u64, String)>,
+}
+
+impl<'a> Fold<'a> {
+    /// Goes through the events that were verified, and no others.
+    pub(crate) fn over(
+        dir: &'a SessionDir,
+        verified: &SessionReport,
+        ceiling: Sensitivity,
+    ) -> Result<Self, ReportError> {
+        let mut fold = Self::new(dir, ceiling);
+        let mut tree = Frontier::new();
+        let reader = Reader::open(dir)?;
+        let many = usize::try_from(verified.events).unwrap_or(usize::MAX);
+        for event in reader.take(many) {
+            let event = event.map_err(|_| ReportError::Changed)?;
+            tree.push(event.leaf_hash);
+            fold.take(&event)?;
+        }
+        // Somebody could have written another log while this one was looked at.
+        if tree.size() != verified.events || tree.root() != verified.root {
+            return Err(ReportError::Changed);
+        }
+        fold.counts.events = verified.events;
+        Ok(fold)
+    }
+
+    fn new(dir: &'a SessionDir, ceiling: Sensitivity) -> Self {
+        Self {
+            dir,
+            ceiling,
+            results: Results::new(dir),
+            counts: Counts::default(),
+            opened_at: None,
+            last_at: None,
+            purpose: String::new(),
+            actor: String::new(),
+            policy: None,
+            tasks: Vec::new(),
+            halted: Vec::new(),
+            closed: None,
+            actions: Vec::new(),
+            action_of: HashMap::new(),
+            cleared_of: HashMap::new(),
+            requests: Vec::new(),
+            request_of: HashMap::new(),
+            confirmed: HashMap::new(),
+            refused_calls: Vec::new(),
+            forged: Vec::new(),
+            observed: HashMap::new(),
+            beliefs: Vec::new(),
+            belief_of: HashMap::new(),
+            moved: HashMap::new(),
+            promoted_elsewhere: Vec::new(),
+            decisions: Vec::new(),
+            decision_of: HashMap::new(),
+            suspects: BTreeMap::new(),
+            alerts: Vec::new(),
+            drift: Vec::new(),
+            servers: Vec::new(),
+            calibrations: Vec::new(),
+            redacted: Vec::new(),
+            odd: Vec::new(),
+        }
+    }
+
+    fn opening(&self) -> Option<&Opening> {
+        self.results.opening()
+    }
+
+    fn take(&mut self, event: &Event) -> Result<(), ReportError> {
+        self.last_at = Some(event.time);
+        let kind = EventType::parse(event.kind.as_bytes());
+        if let Payload::Redacted { by } = event.payload {
+            let seq = event.seq;
+            self.redacted.push(Gone { seq, kind, by });
+        }
+        // First: what a line leaves out because the opening says it is known only then.
+        self.take_beliefs(event)?;
+        match kind {
+            Some(EventType::SESSION_OPENED) => self.opened(event),
+            Some(EventType::ACTION_PROPOSED) => self.proposed(event),
+            Some(EventType::ACTION_JUDGED) => self.judged(event),
+            Some(EventType::ACTION_CLEARED) => self.cleared(event),
+            Some(EventType::ACTION_COMPLETED | EventType::ACTION_FAILED) => self.finished(event),
+            Some(EventType::ACTION_UNKNOWN) => self.unknown(event),
+            Some(EventType::ACTION_REJECTED) => self.rejected(event),
+            Some(EventType::APPROVAL_REQUESTED) => self.requested(event),
+            Some(
+                kind @ (EventType::APPROVAL_GRANTED
+                | EventType::APPROVAL_DENIED
+                | EventType::APPROVAL_REFUSED),
+            ) => self.answered(kind, event),
+            Some(EventType::APPROVAL_EXPIRED | EventType::APPROVAL_CONSUMED) => {
+                self.request_closed(event);
+            }
+            Some(EventType::CONFIRMATION_CONSUMED) => self.confirmation_consumed(event),
+            Some(EventType::CONFIRMATION_REFUSED) => self.confirmation_refused(event),
+            Some(EventType::OBSERVATION_RECORDED) => self.observation(event),
+            Some(EventType::DECISION_MADE) => self.decided(event),
+            Some(kind) => self.noted(kind, event),
+            None => {}
+        }
+        Ok(())
+    }
+
+    /// The payload of an event, whole; nothing where it was redacted or is of another shape.
+    fn read<T: DeserializeOwned>(&mut self, event: &Event) -> Option<T> {
+        let read = self
+            .results
+            .whole(event)
+            .map_err(|problem| problem.to_string());
+        let read = read.and_then(|payload| {
+            let Some(payload) = payload else {
+                return Ok(None);
+            };
+            serde_json::from_value(payload)
+                .map(Some)
+                .map_err(|problem| problem.to_string())
+        });
+        match read {
+            Ok(read) => read,
+            Err(problem) => {
+                self.odd.push((event.seq, problem));
+                None
+            }
+        }
+    }
+
+    /// A payload of which only what its line says itself matters.
+    fn read_line<T: DeserializeOwned>(&mut self, event: &Event) -> Option<T> {
+        let Payload::Present(bytes) = &event.payload else {
+            return None;
+        };
+        match serde_json::from_slice(bytes) {
+            Ok(read) => Some(read),
+            // Some of it may lie in a blob.
+            Err(_) => self.read(event),
+        }
+    }
+
+    /// Text of others, if it may be shown.
+    fn shown(&self, text: &str, most: usize, sensitivity: Sensitivity) -> Option<String> {
+        (sensitivity <= self.ceiling).then(|| bounded(text, most))
+    }
+
+    /// A reason, or that it is withheld.
+    fn reason(&self, text: &str, sensitivity: Sensitivity) -> String {
+        let shown = self.shown(text, crate::bounded::TEXT, sensitivity);
+        shown.unwrap_or_else(|| format!("(withheld: {sensitivity})"))
+    }
+
+    pub(crate) fn default_sensitivity(&self) -> Sensitivity {
+        self.opening()
+            .map_or(Sensitivity::Internal, |opening| opening.sensitivity)
+    }
+
+    fn action(&mut self, id: ActionId) -> Option<&mut Action> {
+        let at = *self.action_of.get(&id)?;
+        self.actions.get_mut(at)
+    }
+
+    fn request(&mut self, id: RequestId) -> Option<&mut Request> {
+        let at = *self.request_of.get(&id)?;
+        self.requests.get_mut(at)
+    }
+}

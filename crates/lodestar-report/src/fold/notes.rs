@@ -1,0 +1,239 @@
+//! Everything else that a session says of itself: how it was opened, what was read, what servers did.
+
+use lodestar_core::event::EventType;
+use lodestar_core::id::{ActionId, ObservationId};
+use lodestar_kernel::opening::Opening;
+use lodestar_log::{Event, Payload};
+use lodestar_policy::SignatureState;
+use serde::Deserialize;
+use serde_json::Value;
+
+use super::Fold;
+use crate::bounded::{TEXT, VALUE, bounded};
+use crate::model::{
+    Alert, Calibration, Drift, Forged, ForgedKind, PolicyInForce, Said, ServerNote, Wary,
+};
+
+#[derive(Deserialize)]
+struct ObservedLine {
+    #[serde(default)]
+    id: Option<ObservationId>,
+    #[serde(default)]
+    action: Option<ActionId>,
+}
+
+impl Fold<'_> {
+    pub(super) fn opened(&mut self, event: &Event) {
+        self.opened_at = Some(event.time);
+        self.actor.clone_from(&event.actor);
+        let Some(opening) = self.results.opening() else {
+            // A person's session at a command line: no policy, no actions.
+            let payload = self.read::<Value>(event);
+            let purpose = payload
+                .as_ref()
+                .and_then(|one| one.get("purpose")?.as_str());
+            self.purpose = bounded(purpose.unwrap_or("not said"), VALUE);
+            return;
+        };
+        self.purpose = bounded(&opening.purpose, VALUE);
+        self.policy = Some(in_force(opening, event.seq));
+    }
+
+    pub(super) fn observation(&mut self, event: &Event) {
+        self.counts.observations += 1;
+        let Some(line) = self.read_line::<ObservedLine>(event) else {
+            return;
+        };
+        let id = line.id.or(line.action.map(ObservationId::of_action));
+        if let Some(id) = id {
+            self.observed.insert(id, event.seq);
+        }
+        if let Payload::Present(bytes) = &event.payload {
+            let count = acting(bytes);
+            if count > 0 {
+                let wary = Wary::HiddenCharacters { count };
+                self.suspects.entry(event.seq).or_default().push(wary);
+            }
+        }
+    }
+
+    pub(super) fn noted(&mut self, kind: EventType, event: &Event) {
+        let wanted = [
+            EventType::TASK_STATED,
+            EventType::SESSION_HALTED,
+            EventType::SESSION_CLOSED,
+            EventType::TOOL_DRIFTED,
+            EventType::SERVER_STARTED,
+            EventType::SERVER_FAILED,
+            EventType::SERVER_OUTPUT,
+            EventType::SENTINEL_ALERTED,
+            EventType::CALIBRATION_COMPUTED,
+        ];
+        if !wanted.contains(&kind) {
+            return;
+        }
+        let Some(payload) = self.read::<Value>(event) else {
+            return;
+        };
+        let seq = event.seq;
+        let sensitivity = self.default_sensitivity();
+        let text = |name: &str| self.reason(text(&payload, name), sensitivity);
+        match kind {
+            EventType::TASK_STATED => {
+                let said = text("statement");
+                self.tasks.push(Said { seq, text: said });
+            }
+            EventType::SESSION_HALTED => {
+                let said = format!("by {}: {}", text("by"), text("reason"));
+                self.halted.push(Said { seq, text: said });
+            }
+            EventType::SESSION_CLOSED => {
+                let said = text("reason");
+                self.closed = Some(Said { seq, text: said });
+            }
+            EventType::TOOL_DRIFTED => {
+                let drift = Drift {
+                    seq,
+                    server: text("server"),
+                    tool: text("tool"),
+                    why: text("why"),
+                    refused: Vec::new(),
+                };
+                self.drift.push(drift);
+                let wary = self.suspects.entry(seq).or_default();
+                wary.push(Wary::DriftedDefinition);
+            }
+            EventType::SERVER_STARTED => {
+                let note = format!("started, containment in force: {}", text("containment"));
+                let server = text("server");
+                self.servers.push(ServerNote { seq, server, note });
+            }
+            EventType::SERVER_FAILED => {
+                let (server, note) = (text("server"), format!("failed: {}", text("why")));
+                self.servers.push(ServerNote { seq, server, note });
+            }
+            EventType::SERVER_OUTPUT => {
+                if payload.get("stream").and_then(Value::as_str) == Some("forged") {
+                    let reason = text("text");
+                    self.forged.push(Forged {
+                        seq,
+                        what: ForgedKind::LodestarsWord,
+                        proposed: None,
+                        reason,
+                    });
+                    self.suspects.entry(seq).or_default().push(Wary::Forges);
+                }
+            }
+            EventType::SENTINEL_ALERTED => self.alerted(seq, &payload),
+            EventType::CALIBRATION_COMPUTED => self.calibrations.push(Calibration {
+                seq,
+                at: event.time,
+                computed: payload,
+            }),
+            _ => {}
+        }
+    }
+
+    /// What a sentinel saw: whatever of it has a name that is known.
+    fn alerted(&mut self, seq: u64, payload: &Value) {
+        let first = |names: &[&str]| {
+            let found = names.iter().find_map(|name| payload.get(*name)?.as_str());
+            bounded(found.unwrap_or("not said"), TEXT)
+        };
+        self.alerts.push(Alert {
+            seq,
+            sentinel: first(&["sentinel", "arbiter", "name"]),
+            severity: first(&["severity"]),
+            saw: first(&["reason", "saw", "message", "what"]),
+        });
+        let mut named = Vec::new();
+        observations(payload, &mut named);
+        for id in named {
+            if let Some(at) = self.observed.get(&id) {
+                let wary = self.suspects.entry(*at).or_default();
+                wary.push(Wary::Alerted { events: vec![seq] });
+            }
+        }
+    }
+
+    pub(super) fn drift_refused(&mut self, seq: u64, tool: Option<&str>) {
+        let named = |one: &&mut Drift| {
+            tool.is_some_and(|tool| tool == one.tool || tool.ends_with(&format!(".{}", one.tool)))
+        };
+        if let Some(drift) = self.drift.iter_mut().rev().find(named) {
+            drift.refused.push(seq);
+        }
+    }
+}
+
+fn text<'a>(payload: &'a Value, name: &str) -> &'a str {
+    payload
+        .get(name)
+        .and_then(Value::as_str)
+        .unwrap_or("not said")
+}
+
+/// The observations that an alert names, wherever in it.
+fn observations(value: &Value, found: &mut Vec<ObservationId>) {
+    match value {
+        Value::String(text) => found.extend(text.parse::<ObservationId>().ok()),
+        Value::Array(items) => items.iter().for_each(|one| observations(one, found)),
+        Value::Object(fields) => fields.values().for_each(|one| observations(one, found)),
+        _ => {}
+    }
+}
+
+fn in_force(opening: &Opening, seq: u64) -> PolicyInForce {
+    let (signature, key) = match &opening.policy.signature {
+        SignatureState::Signed { key } => ("signed", Some(key.as_str().to_owned())),
+        SignatureState::Unsigned => ("unsigned", None),
+        SignatureState::Preset => ("preset", None),
+    };
+    let ungraded = opening.tools.iter().filter(|tool| !tool.is_graded());
+    PolicyInForce {
+        digest: opening.policy.digest,
+        signature,
+        key,
+        approvers: opening.approvers.approvers().len() as u64,
+        tools: opening.tools.len() as u64,
+        ungraded: ungraded
+            .map(|tool| tool.shape.name.as_str().to_owned())
+            .collect(),
+        seq,
+    }
+}
+
+/// Characters in a payload that have no place in honest content: terminal escapes, reordering, and text
+/// that nobody sees. Joiners and selectors, which emoji are made of, are none of them.
+fn acting(payload: &[u8]) -> u64 {
+    let escapes = payload.windows(6).filter(|six| *six == br"\u001b").count() as u64;
+    if payload.is_ascii() {
+        return escapes;
+    }
+    let text = String::from_utf8_lossy(payload);
+    let acts = |c: &char| {
+        matches!(u32::from(*c),
+            0x80..=0x9f | 0x202a..=0x202e | 0x2060..=0x2064 | 0x2066..=0x2069 | 0x200b
+            | 0xe_0000..=0xe_007f)
+    };
+    escapes + text.chars().filter(acts).count() as u64
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_acts_instead_of_being_seen_is_counted_and_emoji_are_not() {
+        assert_eq!(acting(br#"{"text":"plain \\u001 text"}"#), 0);
+        assert_eq!(acting(br#"{"text":"\u001b[31mred"}"#), 1);
+        assert_eq!(
+            acting("{\"text\":\"a\u{202e}b\u{200b}\u{e0041}\"}".as_bytes()),
+            3
+        );
+        assert_eq!(
+            acting("{\"text\":\"👩\u{200d}🚀 ❤\u{fe0f} naïve\"}".as_bytes()),
+            0
+        );
+    }
+}

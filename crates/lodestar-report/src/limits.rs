@@ -1,0 +1,100 @@
+//! What a report does not say.
+
+use lodestar_core::event::EventType;
+use lodestar_log::verify::SessionReport;
+
+use crate::fold::Fold;
+use crate::model::Limit;
+use crate::words;
+
+/// What nothing here defends against, in the terms of the threat model.
+pub const NOT_DEFENDED: [&str; 7] = [
+    "Injection inside the model's own prompt.",
+    "A tool that lies in well-formed ways.",
+    "A compromised operator, approver key or owner.",
+    "Code that a permitted tool runs, beyond what the containment by the operating system enforces.",
+    "Content of the log at rest where encryption is off.",
+    "Built-in tools of a client that does not route them through Lodestar.",
+    "What a sentinel was not written to see.",
+];
+
+/// What this report in particular does not say, and what no report does.
+pub(crate) fn limits(fold: &Fold<'_>, verified: &SessionReport, others: &[String]) -> Vec<Limit> {
+    let mut limits = Vec::new();
+    let mut add = |limit: String, events: Vec<u64>| limits.push(Limit { limit, events });
+    if verified.proven < verified.events {
+        add(
+            format!(
+                "Everything from #{} on is unproven: no signed checkpoint covers it yet.",
+                verified.proven
+            ),
+            vec![verified.proven],
+        );
+    }
+    if !fold.redacted.is_empty() {
+        add(
+            "Events whose payload was redacted say nothing here, and what followed from them is not derived again.".to_owned(),
+            fold.redacted.iter().map(|one| one.seq).collect(),
+        );
+    }
+    if !fold.odd.is_empty() {
+        add(
+            "Events that this version of Lodestar cannot read are left out.".to_owned(),
+            fold.odd.iter().map(|(seq, _)| *seq).collect(),
+        );
+    }
+    for other in others {
+        add(other.clone(), Vec::new());
+    }
+    if let Some(policy) = &fold.policy {
+        if policy.signature == "unsigned" {
+            add(
+                "Nobody signed the policy; the operator allowed that.".to_owned(),
+                vec![policy.seq],
+            );
+        }
+        if !policy.ungraded.is_empty() {
+            add(
+                format!(
+                    "{} that nobody graded; each is held as L4.",
+                    words::count(policy.ungraded.len() as u64, "tool")
+                ),
+                vec![policy.seq],
+            );
+        }
+    }
+    let loose = fold
+        .servers
+        .iter()
+        .filter(|one| one.note.ends_with(": none"));
+    let loose: Vec<u64> = loose.map(|one| one.seq).collect();
+    if !loose.is_empty() {
+        add(
+            "Servers ran not contained: what their code does beside answering calls is not in the log.".to_owned(),
+            loose,
+        );
+    }
+    add(
+        "Nobody attested on which machine this ran: no device and no gateway had a part in it."
+            .to_owned(),
+        Vec::new(),
+    );
+    add(
+        "Without a ledger head that was kept elsewhere, a project whose sessions and ledger were rolled back together cannot be told from an older one.".to_owned(),
+        Vec::new(),
+    );
+    for one in NOT_DEFENDED {
+        add(format!("Not defended: {one}"), Vec::new());
+    }
+    limits
+}
+
+/// Whether events of this type can change where a belief of another session stands.
+pub(crate) fn changes_others(kind: EventType) -> bool {
+    [
+        EventType::BELIEF_ADOPTED,
+        EventType::BELIEF_MOVED,
+        EventType::BELIEF_PROMOTED,
+    ]
+    .contains(&kind)
+}

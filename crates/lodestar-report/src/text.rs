@@ -1,0 +1,116 @@
+//! Sentences that every form of a report has in common.
+
+use lodestar_core::ladder::Verdict;
+
+use crate::model::{Action, Belief, Judged, Request, Wary};
+use crate::words;
+
+/// `confidence 0.95 · truth=supported · retrieval=normal · security=clean · freshness=fresh · authority observed`
+pub(crate) fn belief(belief: &Belief) -> String {
+    let axes = belief.axes;
+    format!(
+        "confidence {} · truth={} · retrieval={} · security={} · freshness={} · authority {}",
+        belief.confidence,
+        axes.truth,
+        axes.retrieval,
+        axes.security,
+        axes.freshness,
+        belief.authority
+    )
+}
+
+/// `(L4, external, irreversible, final phase rejected)`
+pub(crate) fn action(action: &Action) -> String {
+    format!(
+        "({}, {}, {}, final phase {})",
+        action.level, action.blast_radius, action.reversibility, action.phase
+    )
+}
+
+/// `hold by policy:ask-push: to ask for it is permitted, to run it is not`; the reason is others' words
+/// in part.
+pub(crate) fn judged(judged: &Judged) -> (String, &str) {
+    let ids: Vec<&str> = judged.policies.iter().map(|id| id.as_str()).collect();
+    let by = match ids.is_empty() {
+        true => "none".to_owned(),
+        false => ids.join(","),
+    };
+    (format!("{} by policy:{by}", judged.verdict), &judged.reason)
+}
+
+/// `#1, #2`
+pub(crate) fn cite(events: &[u64]) -> String {
+    let events: Vec<String> = events.iter().map(|seq| format!("#{seq}")).collect();
+    events.join(", ")
+}
+
+/// What became of an action, for those who look only at this.
+pub(crate) fn fate(action: &Action) -> Fate {
+    let verdict = action.judged.as_ref().map(|judged| judged.verdict);
+    match (&action.ended, &action.cleared, verdict) {
+        (Some(_), _, _) => Fate::Ran,
+        (None, Some(_), _) => Fate::MayHaveRun,
+        (None, None, Some(Verdict::Hold)) => Fate::Held,
+        (None, None, _) => Fate::Refused,
+    }
+}
+
+/// What became of an action.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Fate {
+    /// Its tool was called.
+    Ran,
+    /// It was cleared, and the log does not say how it ended.
+    MayHaveRun,
+    /// It waited for a person and did not run.
+    Held,
+    /// It did not run.
+    Refused,
+}
+
+pub(crate) fn micros(micros: u64) -> String {
+    match micros {
+        0..1_000 => format!("{micros} µs"),
+        1_000..1_000_000 => format!("{:.1} ms", micros as f64 / 1e3),
+        _ => format!("{:.1} s", micros as f64 / 1e6),
+    }
+}
+
+/// How a request stands, in words.
+pub(crate) fn request(request: &Request) -> String {
+    let people = match request.quorum {
+        1 => "one approver".to_owned(),
+        n => format!("{n} different approvers"),
+    };
+    format!(
+        "asked {people} until {}",
+        words::seconds(request.expires_at)
+    )
+}
+
+/// Why content is to be wary of.
+pub(crate) fn wary(wary: &Wary) -> (String, &[u64]) {
+    match wary {
+        Wary::FedCalls { events } => (
+            "calls that were held or denied took values from it".to_owned(),
+            events,
+        ),
+        Wary::HiddenCharacters { count } => {
+            let characters = words::count(*count, "character");
+            (
+                format!("it has {characters} that act instead of being seen"),
+                &[],
+            )
+        }
+        Wary::SetApart { events } => ("what it says was set apart".to_owned(), events),
+        Wary::Alerted { events } => ("a sentinel saw it".to_owned(), events),
+        Wary::Forges => ("it speaks in Lodestar's name".to_owned(), &[]),
+        Wary::DriftedDefinition => (
+            "it defines a tool otherwise than was pinned".to_owned(),
+            &[],
+        ),
+    }
+}
+
+/// Beliefs and decisions that a page lists; the JSON report has all of them.
+pub(crate) const MOST_LISTED: usize = 500;
