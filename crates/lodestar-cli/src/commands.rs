@@ -17,6 +17,7 @@ mod man;
 mod policy;
 mod probe_proxy;
 mod probe_server;
+mod probe_show;
 mod reflect;
 mod replay;
 mod store;
@@ -44,6 +45,9 @@ pub(crate) enum Command {
     /// Serve a scripted MCP server
     #[command(hide = true)]
     ProbeServer(probe_server::ProbeServerArgs),
+    /// Show a card of a scratch project with a defence taken out
+    #[command(hide = true)]
+    ProbeShow(probe_show::ProbeShowArgs),
     /// Write a first configuration out of a client's, and the way into the client
     Init(init::InitArgs),
     /// See what is enforced here, and what is not
@@ -88,6 +92,7 @@ pub(crate) fn run(command: Command, app: &mut App) -> Result<Exit, Failure> {
         Command::DemoServer(args) => demo_server::run(args),
         Command::ProbeProxy(args) => probe_proxy::run(&args),
         Command::ProbeServer(args) => probe_server::run(&args),
+        Command::ProbeShow(args) => probe_show::run(&args, app),
         Command::Init(args) => init::run(&args, app),
         Command::Doctor(args) => doctor::run(&args, app),
         Command::Guard(args) => guard::run(&args, app),

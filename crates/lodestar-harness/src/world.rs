@@ -3,6 +3,7 @@
 
 mod agent;
 mod people;
+mod program;
 mod project;
 mod record;
 mod server;
@@ -10,6 +11,7 @@ mod tool;
 
 pub use agent::{Agent, Called};
 pub use people::{Asking, Person, answering};
+pub use program::Said;
 pub use project::{ACTOR, PROJECT, Project};
 pub use record::{Record, Recorded};
 pub use server::{Act, Answer, ScriptError, ServerScript, ToolScript, serve};

@@ -3,12 +3,14 @@
 use std::borrow::Cow;
 use std::sync::Arc;
 
+use lodestar_core::defence::Defence;
 use lodestar_guard::{CallOptions, GuardError, Reply};
 use lodestar_kernel::record::Rejection;
 use lodestar_kernel::tool::Progress;
 use serde_json::value::RawValue;
 use serde_json::{Map, Value};
 
+use super::others::refused;
 use super::{Conversation, INVALID_PARAMS, Opened, Request};
 use crate::answer::{self, ForAgent, Refusal};
 use crate::beside::Beside;
@@ -94,8 +96,11 @@ impl Conversation {
         if replied.is_ok() && request.stop.is_stopped() {
             return;
         }
+        // For a harness that takes [`Defence::RefusalsAreResults`] out: a refusal is an error of the protocol.
+        let is_error = self.lacks(Defence::RefusalsAreResults)
+            && replied.as_ref().is_ok_and(|reply| !reply.ran());
         let given = match replied {
-            Ok(reply) => answer::for_agent(opened.session.id(), tool, reply).await,
+            Ok(reply) => answer::for_agent(opened.session.id(), tool, reply, self.forged()).await,
             Err(problem) => Err(problem),
         };
         let (answer, forged) = match given {
@@ -109,6 +114,7 @@ impl Conversation {
             self.note_forgery(opened, tool, forged);
         }
         match answer {
+            ForAgent::Result(result) if is_error => request.error(&refused(&result)).await,
             ForAgent::Result(result) => request.answer(&result).await,
             ForAgent::Error(error) => request.error(&error).await,
         }
