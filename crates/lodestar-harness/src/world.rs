@@ -5,6 +5,7 @@ mod agent;
 mod people;
 mod program;
 mod project;
+mod readings;
 mod record;
 mod server;
 mod tool;

@@ -1,5 +1,6 @@
 //! A whole attack through the proxy: an agent that does everything it reads.
 
+use lodestar_core::chain::Truth;
 use serde_json::json;
 
 use super::{says, server, tool};
@@ -105,8 +106,8 @@ fn injection_defense(stage: &Stage) -> Outcome {
         format!("the work did not go through: {}", work.0)
     })?;
     let record = project.record()?;
-    let rumours = record.saying("collect.evil.example").count();
+    let rumours = record.readings(COLLECTOR).len();
     settle(rumours > 0, || "nothing was made of what the file says")?;
-    let supported = record.supported("release server is collect.evil.example");
-    hold(supported == 0, || "what the file says is believed")
+    let unverified = record.readings_at(COLLECTOR, Truth::Unverified);
+    hold(unverified == rumours, || "what the file says is believed")
 }

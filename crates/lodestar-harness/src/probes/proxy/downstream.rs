@@ -150,7 +150,7 @@ fn crashes(stage: &Stage) -> Outcome {
     })?;
     let record = project.record()?;
     let unknown = record.of("action.").filter(|one| {
-        one.kind.starts_with("action.unknown@") || one.payload["effect"] == "unknown"
+        one.kind.starts_with("action.unknown@") || one.payload["error"]["effect"] == "unknown"
     });
     hold(
         unknown.count() == 1,

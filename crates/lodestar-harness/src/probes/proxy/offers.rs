@@ -1,5 +1,6 @@
 //! What servers offer: definitions that change, and everything that is not a tool.
 
+use lodestar_core::chain::Truth;
 use serde_json::json;
 
 use super::{says, server, tool};
@@ -163,9 +164,10 @@ fn other_methods(stage: &Stage) -> Outcome {
     let kept = record.of("observation.recorded@");
     let kept = kept.filter(|one| one.payload.to_string().contains("DE00 1234"));
     hold(kept.count() == 1, || "the prompt is not in the log")?;
-    let rumours = record.saying("DE00 1234").count();
+    let rumours = record.readings("DE00 1234").len();
+    let unverified = record.readings_at("DE00 1234", Truth::Unverified);
     hold(
-        rumours > 0 && record.supported("DE00 1234") == 0,
+        rumours > 0 && unverified == rumours,
         || "what the prompt says is believed, or lost",
     )
 }

@@ -32,7 +32,7 @@ pub(super) fn probes() -> Vec<Probe> {
             pack: CORE,
             section: Proxy,
             scenario: "An agent calls a tool that waits for a person, one that is forbidden by its rung, one that \
-                       nobody offers, and one with arguments that do not fit, and then works on.",
+                       nobody offers, and one whose server dies over it, and then works on.",
             asserts: "Each refusal is an ordinary result of the call: marked as an error, with one text for the \
                       agent and the kind, the tool and a reason beside it; none is an error of the protocol, \
                       which clients take for a broken server; the next call goes through.",
@@ -78,9 +78,10 @@ fn roundtrip(stage: &Stage) -> Outcome {
             tool("post", &["text"], says("posted")),
         ],
     ))?;
-    for (tool, rung) in [("where", "L0"), ("note", "L2"), ("post", "L3")] {
+    project.grade("mcp.office.where", "L0", "");
+    for (tool, rung) in [("note", "L2"), ("post", "L3")] {
         let tool = format!("mcp.office.{tool}");
-        project.grade(&tool, rung, "arg_roles = { text = \"payload\" }\n");
+        project.grade(&tool, rung, "arg_roles = { text = \"payload\" }");
     }
     let mut agent = project.agent()?;
     let listed = agent.ask("tools/list", json!({}))?;
@@ -96,17 +97,15 @@ fn roundtrip(stage: &Stage) -> Outcome {
     })?;
 
     let record = project.record()?;
-    let moved: Vec<_> = record.saying("office moved").collect();
-    settle(!moved.is_empty(), || "nothing was made of what was read")?;
-    let believed = record.supported("office moved");
-    hold(believed == 0, || {
-        "what a tool's answer says is believed because a tool answered".to_owned()
-    })?;
-    let unverified = |truth| matches!(truth, Truth::Unverified);
+    let said = record.readings("office moved").len();
+    settle(said > 0, || "nothing was made of what was read")?;
+    let believed = record.readings_at("office moved", Truth::Supported);
     hold(
-        moved.iter().all(|one| unverified(one.record.axes.truth)),
-        || "what was read is not unverified",
+        believed == 0,
+        || "what a tool's answer says is believed because a tool answered",
     )?;
+    let unverified = record.readings_at("office moved", Truth::Unverified);
+    hold(unverified == said, || "what was read is not unverified")?;
     hold(
         record.supported("returned") >= 3,
         || "that the tools returned is not supported",
@@ -155,8 +154,18 @@ fn refusals(stage: &Stage) -> Outcome {
             tool("work", &["to"], says("worked")),
         ],
     ))?;
-    for (tool, rung) in [("hold", "L4"), ("never", "L5"), ("work", "L1")] {
-        project.grade(&format!("mcp.box.{tool}"), rung, "");
+    let breaks = Answer {
+        act: Act::Crash,
+        ..Answer::default()
+    };
+    project.server(&server("frail", vec![tool("break", &[], breaks)]))?;
+    for (tool, rung) in [
+        ("box.hold", "L4"),
+        ("box.never", "L5"),
+        ("box.work", "L1"),
+        ("frail.break", "L1"),
+    ] {
+        project.grade(&format!("mcp.{tool}"), rung, "");
     }
     let mut agent = project.agent()?;
     let to = json!({"to": "a@example.org"});
@@ -164,7 +173,7 @@ fn refusals(stage: &Stage) -> Outcome {
         ("box__hold", to.clone(), "approval_required"),
         ("box__never", to.clone(), "policy_denied"),
         ("box__gone", to.clone(), "tool_not_advertised"),
-        ("box__work", json!({"to": 7}), "execution_failed"),
+        ("frail__break", json!({}), "execution_failed"),
     ];
     let mut answers = Vec::new();
     for (tool, arguments, kind) in calls {
@@ -185,7 +194,7 @@ fn refusals(stage: &Stage) -> Outcome {
         let blocks = result["content"].as_array().map_or(0, Vec::len);
         let text = result["content"][0]["text"].as_str().unwrap_or_default();
         hold(
-            result["isError"] == true && blocks == 1 && text.contains(kind),
+            result["isError"] == true && blocks == 1 && !text.is_empty(),
             || format!("the refusal of {tool} does not say so: {answer}"),
         )?;
         hold(
