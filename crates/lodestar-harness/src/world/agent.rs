@@ -188,6 +188,19 @@ impl Agent {
         Ok(self.waiting.iter().any(|one| one["id"] == id))
     }
 
+    /// Waits until the proxy has said this without being asked.
+    pub fn await_notified(&mut self, method: &str) -> Outcome {
+        let until = Instant::now() + PATIENCE;
+        while !self.notified.iter().any(|one| one["method"] == method) {
+            let left = until.saturating_duration_since(Instant::now());
+            let Ok(line) = self.heard.recv_timeout(left) else {
+                return Err(self.broken(&format!("the proxy did not say `{method}`")));
+            };
+            self.hear(line)?;
+        }
+        Ok(())
+    }
+
     fn hear(&mut self, line: String) -> Outcome {
         let message: Value = serde_json::from_str(&line)?;
         match message.get("method").is_some() && message.get("id").is_none() {
