@@ -60,8 +60,13 @@ fn seeds(target: &str) -> Vec<(String, Vec<u8>)> {
     seeds
 }
 
-/// Targets that put questions to Cedar: a tenth of the inputs takes as long there.
-const DEAR: [&str; 3] = ["policy_text", "policy_suite", "tool_arguments"];
+/// Targets that put questions to Cedar or read whole configurations: a tenth of the inputs takes as long there.
+const DEAR: [&str; 4] = [
+    "policy_text",
+    "policy_suite",
+    "tool_arguments",
+    "pack_scenario",
+];
 
 /// What the worker is busy with, for whoever watches it.
 #[derive(Default)]
@@ -212,6 +217,11 @@ fn mcp_result_keeps_its_laws() {
     run("mcp_result");
 }
 
+#[test]
+fn pack_scenario_keeps_its_laws() {
+    run("pack_scenario");
+}
+
 /// Whether the parser of a target reads an input.
 fn reads(target: &str, data: &[u8]) -> bool {
     match target {
@@ -244,6 +254,7 @@ fn reads(target: &str, data: &[u8]) -> bool {
         "approval_answer" => lodestar_fuzz::brought(data).is_ok(),
         "mcp_message" => lodestar_mcp::wire::Message::read(data).is_ok(),
         "mcp_result" => lodestar_fuzz::taken(data).is_some(),
+        "pack_scenario" => str::from_utf8(data).is_ok_and(lodestar_fuzz::is_of_a_pack),
         other => panic!("nobody says what an input of {other} is"),
     }
 }

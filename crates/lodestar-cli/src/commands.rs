@@ -14,6 +14,7 @@ mod import;
 mod init;
 mod log;
 mod man;
+mod pack;
 mod policy;
 mod probe_proxy;
 mod probe_server;
@@ -80,6 +81,8 @@ pub(crate) enum Command {
     Harness(harness::HarnessArgs),
     /// Run one probe, and say what it shows
     Probe(harness::ProbeArgs),
+    /// Make, check, sign and verify outside packs of probes
+    Pack(pack::PackArgs),
     /// Print a completion script for a shell
     Completions(completions::CompletionsArgs),
     /// Write the man pages into a directory
@@ -109,6 +112,7 @@ pub(crate) fn run(command: Command, app: &mut App) -> Result<Exit, Failure> {
         Command::Confirm(args) => confirm::run(&args, app),
         Command::Harness(args) => harness::run(&args, app),
         Command::Probe(args) => harness::probe(&args, app),
+        Command::Pack(args) => pack::run(&args, app),
         Command::Completions(args) => completions::run(&args, app),
         Command::Man(args) => man::run(&args, app),
     }

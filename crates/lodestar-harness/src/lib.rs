@@ -8,6 +8,7 @@
 //! | [`world`] | projects, agents, servers and people for scenarios; all of them real |
 //! | [`probes`] | the scenarios that come with the program, in two packs |
 //! | [`run`], [`RunReport`] | runs them, each with its contrast, and says what came of it |
+//! | [`pack`] | outside packs: somebody else's scenarios, as signed data |
 //! | [`output`] | what came of it, for other programs: JSON, JUnit, SARIF |
 //! | [`RunLog`] | a log of its own for every run |
 //!
@@ -18,6 +19,7 @@
 mod class;
 mod header;
 pub mod output;
+pub mod pack;
 mod probe;
 pub mod probes;
 mod record;

@@ -1,6 +1,7 @@
 //! `lodestar harness`: the executable threat model.
 
 mod list;
+mod outside;
 mod run;
 
 pub(crate) use run::{ProbeArgs, probe};
