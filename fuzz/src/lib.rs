@@ -20,6 +20,7 @@ mod mcp_message;
 mod memory_export;
 mod mutate;
 mod nostr_key;
+mod pack_scenario;
 mod policy_suite;
 mod policy_text;
 mod proof;
@@ -40,6 +41,7 @@ pub use mcp_message::{mcp_message, mcp_result, taken};
 pub use memory_export::memory_export;
 pub use mutate::Mutator;
 pub use nostr_key::{nostr_key, read_key};
+pub use pack_scenario::{is_of_a_pack, pack_scenario};
 pub use policy_suite::policy_suite;
 pub use policy_text::{fits, policy_text};
 pub use proof::proof;
@@ -70,4 +72,5 @@ pub const TARGETS: &[(&str, Target)] = &[
     ("approval_answer", approval_answer),
     ("mcp_message", mcp_message),
     ("mcp_result", mcp_result),
+    ("pack_scenario", pack_scenario),
 ];

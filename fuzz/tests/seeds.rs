@@ -60,8 +60,15 @@ fn seeds(target: &str) -> Vec<(String, Vec<u8>)> {
     seeds
 }
 
-/// Targets that put questions to Cedar, or check many signatures: a tenth of the inputs takes as long there.
-const DEAR: [&str; 4] = ["policy_text", "policy_suite", "tool_arguments", "bundle"];
+/// Targets that put questions to Cedar, check many signatures or read whole configurations: a tenth of the
+/// inputs takes as long there.
+const DEAR: [&str; 5] = [
+    "policy_text",
+    "policy_suite",
+    "tool_arguments",
+    "bundle",
+    "pack_scenario",
+];
 
 /// What the worker is busy with, for whoever watches it.
 #[derive(Default)]
@@ -217,6 +224,11 @@ fn mcp_result_keeps_its_laws() {
     run("mcp_result");
 }
 
+#[test]
+fn pack_scenario_keeps_its_laws() {
+    run("pack_scenario");
+}
+
 /// Whether the parser of a target reads an input.
 fn reads(target: &str, data: &[u8]) -> bool {
     match target {
@@ -250,6 +262,7 @@ fn reads(target: &str, data: &[u8]) -> bool {
         "approval_answer" => lodestar_fuzz::brought(data).is_ok(),
         "mcp_message" => lodestar_mcp::wire::Message::read(data).is_ok(),
         "mcp_result" => lodestar_fuzz::taken(data).is_some(),
+        "pack_scenario" => str::from_utf8(data).is_ok_and(lodestar_fuzz::is_of_a_pack),
         other => panic!("nobody says what an input of {other} is"),
     }
 }

@@ -14,9 +14,11 @@ mod import;
 mod init;
 mod log;
 mod man;
+mod pack;
 mod policy;
 mod probe_proxy;
 mod probe_server;
+mod probe_show;
 mod reflect;
 mod replay;
 mod report;
@@ -45,6 +47,9 @@ pub(crate) enum Command {
     /// Serve a scripted MCP server
     #[command(hide = true)]
     ProbeServer(probe_server::ProbeServerArgs),
+    /// Show a card of a scratch project with a defence taken out
+    #[command(hide = true)]
+    ProbeShow(probe_show::ProbeShowArgs),
     /// Write a first configuration out of a client's, and the way into the client
     Init(init::InitArgs),
     /// See what is enforced here, and what is not
@@ -79,6 +84,8 @@ pub(crate) enum Command {
     Harness(harness::HarnessArgs),
     /// Run one probe, and say what it shows
     Probe(harness::ProbeArgs),
+    /// Make, check, sign and verify outside packs of probes
+    Pack(pack::PackArgs),
     /// Print a completion script for a shell
     Completions(completions::CompletionsArgs),
     /// Write the man pages into a directory
@@ -91,6 +98,7 @@ pub(crate) fn run(command: Command, app: &mut App) -> Result<Exit, Failure> {
         Command::DemoServer(args) => demo_server::run(args),
         Command::ProbeProxy(args) => probe_proxy::run(&args),
         Command::ProbeServer(args) => probe_server::run(&args),
+        Command::ProbeShow(args) => probe_show::run(&args, app),
         Command::Init(args) => init::run(&args, app),
         Command::Doctor(args) => doctor::run(&args, app),
         Command::Guard(args) => guard::run(&args, app),
@@ -108,6 +116,7 @@ pub(crate) fn run(command: Command, app: &mut App) -> Result<Exit, Failure> {
         Command::Confirm(args) => confirm::run(&args, app),
         Command::Harness(args) => harness::run(&args, app),
         Command::Probe(args) => harness::probe(&args, app),
+        Command::Pack(args) => pack::run(&args, app),
         Command::Completions(args) => completions::run(&args, app),
         Command::Man(args) => man::run(&args, app),
     }

@@ -11,6 +11,7 @@ pub mod confirmation;
 mod envelope;
 mod error;
 mod kind;
+mod pack;
 mod policy;
 mod promotion;
 mod redaction;
@@ -32,6 +33,7 @@ pub use confirmation::{Confirmation, ConfirmationDecision, ConfirmationId, Confi
 pub use envelope::{Envelope, EnvelopeSignature, MAX_ENVELOPE_LEN, MAX_ENVELOPE_SIGNATURES, pae};
 pub use error::StatementError;
 pub use kind::StatementKind;
+pub use pack::{PackPublished, PackedFile};
 pub use policy::PolicyInForce;
 pub use promotion::Promotion;
 pub use redaction::{RedactedEvent, Redaction};

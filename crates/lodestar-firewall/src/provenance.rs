@@ -37,7 +37,7 @@ use lodestar_core::id::ObservationId;
 use lodestar_core::provenance::{ArgumentProvenance, GivenSource, ValueKind};
 use serde_json::Value;
 
-use explain::Explainer;
+use explain::{Explainer, Unproved};
 use reading::Reading;
 use sightings::FingerprintKey;
 use trace::Probes;
@@ -66,6 +66,7 @@ use trusted::{Trusted, Voucher};
 pub struct ProvenanceIndex {
     trusted: Trusted,
     reading: Reading,
+    unproved: Unproved,
 }
 
 impl ProvenanceIndex {
@@ -75,7 +76,16 @@ impl ProvenanceIndex {
         Self {
             trusted: Trusted::new(limits.given_bytes),
             reading: Reading::new(limits, FingerprintKey::new(key)),
+            unproved: Unproved::Untrusted,
         }
+    }
+
+    /// For a harness that takes `Defence::PositiveTrust` out: what is no copy of something that was read
+    /// counts as given, as where only what is known to be bad is distrusted.
+    #[must_use]
+    pub fn trusting_what_was_not_read(mut self) -> Self {
+        self.unproved = Unproved::TrustedUnlessCopied;
+        self
     }
 
     /// Takes the values of a task statement as given: those written as values, not every word. See
@@ -147,6 +157,7 @@ impl ProvenanceIndex {
         let mut explainer = Explainer {
             trusted: &self.trusted,
             reading: &self.reading,
+            unproved: self.unproved,
             probes: Probes::default(),
         };
         let labelled = explainer.arguments(arguments);

@@ -7,6 +7,7 @@
 //! operators/<name>.pub      operators whose redactions and orders count
 //! witnesses/<name>.pub      witnesses whose co-signatures count
 //! installations/<name>.pub  installations whose rows count in a shared store
+//! packs/<author>.pub        authors whose packs of probes run
 //! ```
 //!
 //! It lies outside every project, so that no tool of an agent is served from it.
@@ -187,6 +188,15 @@ impl Installation {
     pub fn installations(&self) -> Result<Vec<PublicKey>, InstallationError> {
         let pins = self.pinned("installations")?;
         Ok(pins.into_iter().map(|(_, key)| *key.public_key()).collect())
+    }
+
+    /// The authors whose packs of probes run here, by the names they are pinned under.
+    pub fn pack_authors(&self) -> Result<Vec<(String, PublicKey)>, InstallationError> {
+        let pins = self.pinned("packs")?;
+        Ok(pins
+            .into_iter()
+            .map(|(name, key)| (name, *key.public_key()))
+            .collect())
     }
 
     /// The names of the private keys that are here, the log's own among them.

@@ -9,6 +9,7 @@
 //! | [`probes`] | the scenarios that come with the program, in two packs |
 //! | [`run`], [`RunReport`] | runs them, each with its contrast, and says what came of it |
 //! | [`attack`] | a model-free adversary that searches for a way through |
+//! | [`pack`] | outside packs: somebody else's scenarios, as signed data |
 //! | [`output`] | what came of it, for other programs: JSON, JUnit, SARIF |
 //! | [`RunLog`] | a log of its own for every run |
 //!
@@ -20,6 +21,7 @@ pub mod attack;
 mod class;
 mod header;
 pub mod output;
+pub mod pack;
 mod page;
 mod probe;
 pub mod probes;

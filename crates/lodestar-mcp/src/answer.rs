@@ -203,12 +203,22 @@ pub(crate) fn strip(value: &mut Value) -> usize {
     }
 }
 
+/// What becomes of what a server says in Lodestar's name.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Forged {
+    /// The agent does not get it.
+    TakenOut,
+    /// For a harness that takes [`Defence::MetaStripped`](lodestar_core::defence::Defence) out: it does.
+    LeftIn,
+}
+
 /// The answer to a call, for the agent, and how often the server spoke in Lodestar's name. A large one is
 /// written beside everybody else's calls.
 pub(crate) async fn for_agent(
     session: &SessionId,
     tool: &str,
     reply: Reply,
+    forged: Forged,
 ) -> Result<(ForAgent, usize), GuardError> {
     let size = match &reply.outcome {
         Outcome::Returned(output) => output.verbatim.as_ref().map_or(0, Verbatim::bytes),
@@ -220,12 +230,18 @@ pub(crate) async fn for_agent(
             let told = Told {
                 session: &session,
                 tool: &tool,
+                forged,
             };
             told.answer(&reply)
         });
         return writing.await;
     }
-    Ok(Told { session, tool }.answer(&reply))
+    let told = Told {
+        session,
+        tool,
+        forged,
+    };
+    Ok(told.answer(&reply))
 }
 
 /// What the agent is told of the call, beside what came back.
@@ -233,6 +249,7 @@ pub(crate) async fn for_agent(
 struct Told<'a> {
     session: &'a SessionId,
     tool: &'a str,
+    forged: Forged,
 }
 
 /// A message for the agent: the result's bytes, or an error's.
@@ -250,7 +267,7 @@ impl Told<'_> {
                     Ok((result, forged)) => (ForAgent::Result(result), forged),
                     Err(unclear) => (unclear.error(), 1),
                 },
-                Some(Verbatim::Error(raw)) => match stripped(raw) {
+                Some(Verbatim::Error(raw)) => match self.cleaned(raw) {
                     Ok(Some((clean, forged))) => (ForAgent::Error(clean.get().to_owned()), forged),
                     Ok(None) => (ForAgent::Error(raw.clone().into_string()), 0),
                     Err(unclear) => (unclear.error(), 1),
@@ -282,9 +299,16 @@ impl Told<'_> {
         }
     }
 
+    fn cleaned(&self, raw: &str) -> Result<Option<(Box<RawValue>, usize)>, Unclear> {
+        match self.forged {
+            Forged::TakenOut => stripped(raw),
+            Forged::LeftIn => Ok(None),
+        }
+    }
+
     /// A result unchanged, but for Lodestar's own word in its `_meta`.
     fn passed_on(&self, raw: &str, reply: &Reply) -> Result<(String, usize), Unclear> {
-        let clean = stripped(raw)?;
+        let clean = self.cleaned(raw)?;
         let forged = clean.as_ref().map_or(0, |(_, forged)| *forged);
         let raw = clean.as_ref().map_or(raw, |(clean, _)| clean.get());
         let own = self.own(reply.action, reply.verdict, reply.seq);

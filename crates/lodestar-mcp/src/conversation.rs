@@ -25,6 +25,7 @@ use serde_json::{Value, json};
 use tokio::sync::{Semaphore, watch};
 use tokio::task::JoinHandle;
 
+use crate::answer::Forged;
 use crate::catalogue::Catalogue;
 use crate::members::Members;
 use crate::offer::REVISIONS;
@@ -166,7 +167,7 @@ impl Conversation {
         let (introduced, introduction) = watch::channel(None);
         let conversation = Arc::new(Self {
             servers: servers.collect(),
-            room: Semaphore::new(limits.concurrent_calls.max(1)),
+            room: Semaphore::new(room(&settings)),
             heavy: Arc::new(Semaphore::new(1)),
             agent,
             introduced: Mutex::new(Some(introduced)),
@@ -201,6 +202,19 @@ impl Conversation {
             .lock()
             .unwrap_or_else(PoisonError::into_inner) = kept;
         conversation
+    }
+
+    /// Whether a harness took this defence out.
+    pub(crate) fn lacks(&self, defence: Defence) -> bool {
+        self.settings.without.contains(&defence)
+    }
+
+    /// What becomes of what servers say in Lodestar's name.
+    fn forged(&self) -> Forged {
+        match self.lacks(Defence::MetaStripped) {
+            true => Forged::LeftIn,
+            false => Forged::TakenOut,
+        }
     }
 
     /// Takes one message of the agent's. What belongs to it goes to `back`.
@@ -522,6 +536,15 @@ impl Conversation {
 
     fn running(&self) -> MutexGuard<'_, HashMap<IdKey, Stop>> {
         self.running.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// How many calls run side by side. For a harness that takes [`Defence::ServersApart`] out: one, so that
+/// whoever does not answer holds up everybody.
+fn room(settings: &Settings) -> usize {
+    match settings.without.contains(&Defence::ServersApart) {
+        true => 1,
+        false => settings.config.limits.concurrent_calls.max(1),
     }
 }
 

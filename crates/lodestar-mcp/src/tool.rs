@@ -3,8 +3,10 @@
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Weak};
+use std::time::Duration;
 
 use lodestar_core::contract::{ArgumentRole, Contract};
+use lodestar_core::defence::Defence;
 use lodestar_core::digest::Digest;
 use lodestar_core::name::ToolName;
 use lodestar_core::scope::Scope;
@@ -23,6 +25,10 @@ use crate::server::{Server, Up};
 
 /// How often a server may want to know something before it answers.
 const MAX_ROUNDS: usize = 10;
+
+/// How often, and how long, a harness waits for a server that is started again.
+const STARTED_AGAIN_LOOKS: usize = 400;
+const STARTED_AGAIN_PAUSE: Duration = Duration::from_millis(20);
 
 /// What is asked of a server.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -143,7 +149,13 @@ impl McpTool {
         };
         let params = RawValue::from_string(params)
             .map_err(|problem| ToolError::invalid(problem.to_string()))?;
-        let result = self.asked(&up, method, &params, &call).await?;
+        let result = match self.asked(&up, method, &params, &call).await {
+            Err(lost) if lost.effect == Effect::Unknown && self.is_run_again() => {
+                let up = self.started_again(&up).await.ok_or(lost)?;
+                self.asked(&up, method, &params, &call).await?
+            }
+            answered => answered?,
+        };
         match result {
             Answered::Result(result) if up.hello.revision == INLINE => {
                 self.rounds(&up, method, &params, result, contents, &call)
@@ -158,6 +170,26 @@ impl McpTool {
             Answered::Result(result) => self.recorded(result, contents, &call).await,
             Answered::Error(error) => Ok(answer::recorded_error(&error)),
         }
+    }
+
+    /// For a harness that takes [`Defence::UnknownStaysUnknown`] out: what nobody saw the end of is run
+    /// once more.
+    fn is_run_again(&self) -> bool {
+        let conversation = self.server.conversation.get().and_then(Weak::upgrade);
+        conversation.is_some_and(|all| all.lacks(Defence::UnknownStaysUnknown))
+    }
+
+    /// The server, once it is another process than this; none where that takes too long.
+    async fn started_again(&self, before: &Arc<Up>) -> Option<Arc<Up>> {
+        for _ in 0..STARTED_AGAIN_LOOKS {
+            tokio::time::sleep(STARTED_AGAIN_PAUSE).await;
+            let now = self.server.up().ok();
+            let now = now.filter(|now| !Arc::ptr_eq(now, before));
+            if now.is_some() {
+                return now;
+            }
+        }
+        None
     }
 
     /// Takes a result apart; a large one beside everybody else's calls, and one after the other.

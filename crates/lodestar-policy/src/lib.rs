@@ -38,6 +38,7 @@ pub use gate::{Gate, GateError};
 pub use judgement::{
     ErrorKind, EvaluationError, Judgement, Requirement, Signal, Tightened, Tightener,
 };
+pub use location::Location;
 pub use policy::{
     MAX_POLICY_LEN, Policy, PolicyError, SIGNATURE_SUFFIX, SignatureState, Unsigned, sign,
     signature_path,

@@ -1,15 +1,17 @@
-//! Places in a policy's text.
+//! Places in a text that people wrote.
 
 /// Line and column, both from 1; columns count characters.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) struct Location {
-    pub(crate) line: usize,
-    pub(crate) column: usize,
+pub struct Location {
+    /// The line.
+    pub line: usize,
+    /// The character of the line.
+    pub column: usize,
 }
 
 impl Location {
     /// Where a byte stands; the end for one beyond it.
-    pub(crate) fn of(source: &str, offset: usize) -> Self {
+    pub fn of(source: &str, offset: usize) -> Self {
         let mut end = offset.min(source.len());
         while !source.is_char_boundary(end) {
             end -= 1;

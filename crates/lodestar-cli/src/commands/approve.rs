@@ -9,6 +9,8 @@ mod list;
 mod show;
 mod watch;
 
+pub(crate) use show::{ShowArgs, run_live as show_live};
+
 use std::io;
 
 use clap::{Args, Subcommand};

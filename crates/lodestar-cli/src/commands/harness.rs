@@ -3,6 +3,7 @@
 mod attack;
 mod calibrate;
 mod list;
+mod outside;
 mod run;
 
 pub(crate) use run::{ProbeArgs, probe};

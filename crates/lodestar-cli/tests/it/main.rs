@@ -26,6 +26,7 @@ mod keygen;
 mod keys;
 mod list;
 mod names;
+mod packs;
 mod peers;
 mod pipes;
 mod policy;

@@ -19,7 +19,7 @@ pub enum StatementKind {
     Redaction,
     /// A tool's definition was looked at.
     ToolReview,
-    /// A policy pack is published.
+    /// A pack of probes is published.
     Pack,
     /// A device answers a challenge.
     ChallengeResponse,

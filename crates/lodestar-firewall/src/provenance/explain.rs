@@ -8,7 +8,9 @@ use super::task::groups;
 use super::token::{Token, tokens};
 use super::trace::{Probes, trace};
 use super::trusted::Trusted;
-use lodestar_core::provenance::{ArgumentProvenance, InsideValue, Label, Place};
+use lodestar_core::provenance::{
+    ArgumentProvenance, GivenSource, InsideValue, Label, Likeness, Place,
+};
 
 /// Most values listed inside one argument; the rest is counted. A card with more is not read.
 const MAX_INSIDE: usize = 64;
@@ -22,7 +24,17 @@ const LIST_SEPARATORS: &[char] = &[
 pub(super) struct Explainer<'a> {
     pub(super) trusted: &'a Trusted,
     pub(super) reading: &'a Reading,
+    pub(super) unproved: Unproved,
     pub(super) probes: Probes,
+}
+
+/// What a value is that nobody gave and nobody measured.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Unproved {
+    /// Untrusted, wherever it comes from.
+    Untrusted,
+    /// Trusted, unless it is a copy of what was read: without the defence.
+    TrustedUnlessCopied,
 }
 
 /// A step of the walk: into a value, or back out of one.
@@ -115,12 +127,27 @@ impl Explainer<'_> {
         labelled
     }
 
-    /// INVARIANT: the only place where a value becomes trusted, and only by the trusted side.
+    /// INVARIANT: the only place where a value becomes trusted, and only by the trusted side, unless a
+    /// harness has taken that rule out.
     fn label(&mut self, kind: ValueKind, normal: &str, text: &str) -> Label {
         self.probes.0 += 1;
-        self.trusted
-            .find(kind, normal)
-            .unwrap_or_else(|| trace(self.reading, text, &mut self.probes))
+        if let Some(trusted) = self.trusted.find(kind, normal) {
+            return trusted;
+        }
+        let traced = trace(self.reading, text, &mut self.probes);
+        let is_copy = matches!(
+            &traced,
+            Label::Read {
+                how: Likeness::Copy,
+                ..
+            }
+        );
+        match self.unproved {
+            Unproved::TrustedUnlessCopied if !is_copy => Label::Given {
+                source: GivenSource::Task,
+            },
+            Unproved::TrustedUnlessCopied | Unproved::Untrusted => traced,
+        }
     }
 
     fn hint(&mut self, labelled: &mut ArgumentProvenance, text: &str) {

@@ -287,6 +287,11 @@ impl Setup {
             true => protected.taken_out(),
             false => protected,
         };
+        let provenance = ProvenanceIndex::new(IndexLimits::default(), random_key());
+        let provenance = match self.lacks(Defence::PositiveTrust) {
+            true => provenance.trusting_what_was_not_read(),
+            false => provenance,
+        };
         let Self {
             mut config,
             keys,
@@ -375,7 +380,7 @@ impl Setup {
                 scope,
                 sensitivity: config.default_sensitivity,
                 memory,
-                provenance: Index::new(ProvenanceIndex::new(IndexLimits::default(), random_key())),
+                provenance: Index::new(provenance),
                 holds,
                 office: Mutex::new(Office::new(desk)),
                 abandoned,

@@ -27,6 +27,8 @@ pub struct Agent {
     waiting: Vec<Value>,
     /// What the proxy said without being asked.
     pub notified: Vec<Value>,
+    /// The last message, byte for byte.
+    pub line: String,
     next: u64,
     errors: PathBuf,
 }
@@ -105,6 +107,7 @@ impl Agent {
             heard,
             waiting: Vec::new(),
             notified: Vec::new(),
+            line: String::new(),
             next: 1,
             errors,
         })
@@ -173,12 +176,39 @@ impl Agent {
             let Ok(line) = self.heard.recv_timeout(left) else {
                 return Err(self.broken("the proxy did not answer"));
             };
-            let message: Value = serde_json::from_str(&line)?;
-            match message.get("method").is_some() && message.get("id").is_none() {
-                true => self.notified.push(message),
-                false => self.waiting.push(message),
-            }
+            self.hear(line)?;
         }
+    }
+
+    /// Whether this number was answered already, by what has come until now.
+    pub fn is_answered(&mut self, id: u64) -> Outcome<bool> {
+        while let Ok(line) = self.heard.try_recv() {
+            self.hear(line)?;
+        }
+        Ok(self.waiting.iter().any(|one| one["id"] == id))
+    }
+
+    /// Waits until the proxy has said this without being asked.
+    pub fn await_notified(&mut self, method: &str) -> Outcome {
+        let until = Instant::now() + PATIENCE;
+        while !self.notified.iter().any(|one| one["method"] == method) {
+            let left = until.saturating_duration_since(Instant::now());
+            let Ok(line) = self.heard.recv_timeout(left) else {
+                return Err(self.broken(&format!("the proxy did not say `{method}`")));
+            };
+            self.hear(line)?;
+        }
+        Ok(())
+    }
+
+    fn hear(&mut self, line: String) -> Outcome {
+        let message: Value = serde_json::from_str(&line)?;
+        match message.get("method").is_some() && message.get("id").is_none() {
+            true => self.notified.push(message),
+            false => self.waiting.push(message),
+        }
+        self.line = line;
+        Ok(())
     }
 
     /// Leaves, and waits until the session is closed.

@@ -137,6 +137,12 @@ impl<'a> Project<'a> {
 
     /// A server that does as it is scripted, as a process of its own.
     pub fn server(&mut self, script: &ServerScript) -> Outcome {
+        self.server_below(script, ".")
+    }
+
+    /// The same, over the files of a folder of the project alone.
+    pub fn server_below(&mut self, script: &ServerScript, folder: &str) -> Outcome {
+        let served = self.root.join(folder);
         let folder = self.stage.folder().join("servers");
         fs::create_dir_all(&folder)?;
         fs::create_dir_all(self.marks())?;
@@ -147,7 +153,7 @@ impl<'a> Project<'a> {
             "--script".to_owned(),
             text(&file)?,
             "--root".to_owned(),
-            text(&self.root)?,
+            text(&served)?,
             "--marks".to_owned(),
             text(&self.marks())?,
         ];

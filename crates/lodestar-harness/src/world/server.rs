@@ -3,6 +3,8 @@
 //! Every call that reaches it leaves a line in its marks, so that a scenario can count what really ran
 //! without asking the log.
 
+mod out_of_turn;
+
 use std::collections::BTreeMap;
 use std::fs;
 use std::io::{self, BufRead as _, Read as _, Write as _};
@@ -14,6 +16,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
 use thiserror::Error;
 
+use self::out_of_turn::OutOfTurn;
 use super::twice::{self, Twice};
 
 /// Longest message that is read.
@@ -38,6 +41,9 @@ pub struct ServerScript {
     /// Resources, by URI: their text.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub resources: BTreeMap<String, String>,
+    /// Those of them that it does not list.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub unlisted: Vec<String>,
     /// Prompts, by name: their text.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub prompts: BTreeMap<String, String>,
@@ -105,6 +111,14 @@ pub enum Act {
     Crash,
     /// Never answers.
     Hang,
+    /// Sends these lines as they are instead of an answer; `{id}` stands for the request's number.
+    Raw(Vec<String>),
+    /// Sends one line of so many bytes instead of an answer.
+    Huge(u32),
+    /// Says so many times that something happened, then answers.
+    Flood(u32),
+    /// Offers its later tools from now on, says that they changed, and answers.
+    Change,
 }
 
 /// Why a script cannot be served.
@@ -146,9 +160,10 @@ pub fn serve(script: &Path, root: &Path, marks: &Path) -> Result<(), ScriptError
     fs::create_dir_all(marks).map_err(io(marks))?;
     let started = marks.join(format!("{}.started", script.name));
     let was_started = started.exists();
-    fs::write(&started, b"").map_err(io(&started))?;
+    fs::write(&started, std::process::id().to_string()).map_err(io(&started))?;
     let server = Server {
         is_later: was_started,
+        instead: None,
         root: root.to_owned(),
         marks: marks.to_owned(),
         script,
@@ -161,6 +176,8 @@ struct Server {
     root: PathBuf,
     marks: PathBuf,
     is_later: bool,
+    /// What is sent instead of the plain answer.
+    instead: Option<OutOfTurn>,
 }
 
 impl Server {
@@ -187,6 +204,10 @@ impl Server {
                 Ok(result) => wire::answer(&mut message, id.text(), &result.to_string()),
                 Err(why) => wire::failure(&mut message, Some(id.text()), METHOD_NOT_FOUND, &why),
             }
+            let mut message = match self.instead.take() {
+                Some(out) => out.said(id.text(), message),
+                None => message,
+            };
             message.push(b'\n');
             output.write_all(&message)?;
             output.flush()?;
@@ -224,11 +245,14 @@ impl Server {
             }
             "resources/list" => {
                 let uris = self.script.resources.keys();
+                let uris = uris.filter(|uri| !self.script.unlisted.contains(uri));
                 let listed = uris.map(|uri| json!({"uri": uri, "name": uri}));
                 Ok(json!({"resources": listed.collect::<Vec<_>>()}))
             }
             "resources/read" => {
                 let uri = params["uri"].as_str().unwrap_or_default();
+                self.mark(method, params)
+                    .map_err(|problem| problem.to_string())?;
                 let text = self
                     .script
                     .resources
@@ -242,6 +266,8 @@ impl Server {
             }
             "prompts/get" => {
                 let name = params["name"].as_str().unwrap_or_default();
+                self.mark(method, params)
+                    .map_err(|problem| problem.to_string())?;
                 let text = self
                     .script
                     .prompts
@@ -273,6 +299,7 @@ impl Server {
         let Some(answer) = tool.answers.iter().find(fits) else {
             return Ok(result("done", false));
         };
+        let answer = answer.clone();
         match self.perform(&answer.act, arguments) {
             Ok(found) => {
                 let mut made = result(&filled(&answer.text, arguments, &found), answer.is_error);
@@ -286,7 +313,7 @@ impl Server {
     }
 
     /// What the act found.
-    fn perform(&self, act: &Act, arguments: &Value) -> Result<String, String> {
+    fn perform(&mut self, act: &Act, arguments: &Value) -> Result<String, String> {
         let named = |name: &str| {
             let text = arguments[name].as_str();
             text.ok_or_else(|| format!("`{name}` is missing or no text"))
@@ -322,6 +349,23 @@ impl Server {
             Act::Hang => loop {
                 std::thread::sleep(Duration::from_secs(3600));
             },
+            Act::Raw(lines) => {
+                self.instead = Some(OutOfTurn::Lines(lines.clone()));
+                Ok(String::new())
+            }
+            Act::Huge(bytes) => {
+                self.instead = Some(OutOfTurn::Huge(*bytes));
+                Ok(String::new())
+            }
+            Act::Flood(times) => {
+                self.instead = Some(OutOfTurn::Flood(*times));
+                Ok(String::new())
+            }
+            Act::Change => {
+                self.is_later = true;
+                self.instead = Some(OutOfTurn::Changed);
+                Ok(String::new())
+            }
         }
     }
 

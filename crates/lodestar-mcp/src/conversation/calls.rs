@@ -10,6 +10,7 @@ use lodestar_kernel::tool::Progress;
 use serde_json::value::RawValue;
 use serde_json::{Map, Value};
 
+use super::others::refused;
 use super::{Conversation, INVALID_PARAMS, Opened, Request};
 use crate::answer::{self, ForAgent, Refusal};
 use crate::beside::Beside;
@@ -105,8 +106,11 @@ impl Conversation {
         if replied.is_ok() && request.stop.is_stopped() {
             return;
         }
+        // For a harness that takes [`Defence::RefusalsAreResults`] out: a refusal is an error of the protocol.
+        let is_error = self.lacks(Defence::RefusalsAreResults)
+            && replied.as_ref().is_ok_and(|reply| !reply.ran());
         let given = match replied {
-            Ok(reply) => answer::for_agent(opened.session.id(), tool, reply).await,
+            Ok(reply) => answer::for_agent(opened.session.id(), tool, reply, self.forged()).await,
             Err(problem) => Err(problem),
         };
         let (answer, forged) = match given {
@@ -120,6 +124,7 @@ impl Conversation {
             self.note_forgery(opened, tool, forged);
         }
         match answer {
+            ForAgent::Result(result) if is_error => request.error(&refused(&result)).await,
             ForAgent::Result(result) => request.answer(&result).await,
             ForAgent::Error(error) => request.error(&error).await,
         }

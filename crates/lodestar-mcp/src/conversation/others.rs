@@ -3,6 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use lodestar_core::defence::Defence;
 use lodestar_guard::Reply;
 use serde_json::value::RawValue;
 use serde_json::{Value, json};
@@ -203,6 +204,9 @@ impl Conversation {
 
     /// Lets the session decide, and gives the agent what came of it.
     async fn through(&self, request: &Request, server: &Server, name: &str, params: Value) {
+        if self.lacks(Defence::OtherMethodsGated) {
+            return ungated(request, server, &params).await;
+        }
         let opened = match self.ready().await {
             Ok(opened) => opened,
             Err(why) => return request.fail(REFUSED, &why).await,
@@ -219,7 +223,7 @@ impl Conversation {
         }
         let returned = replied.as_ref().is_ok_and(Reply::ran);
         let given = match replied {
-            Ok(reply) => answer::for_agent(opened.session.id(), &tool, reply).await,
+            Ok(reply) => answer::for_agent(opened.session.id(), &tool, reply, self.forged()).await,
             Err(problem) => Err(problem),
         };
         let (given, forged) = match given {
@@ -237,8 +241,23 @@ impl Conversation {
     }
 }
 
+/// For a harness that takes [`Defence::OtherMethodsGated`] out: the server is asked, and nobody else.
+async fn ungated(request: &Request, server: &Server, params: &Value) {
+    let asked = async {
+        let up = server.up().ok()?;
+        let params = RawValue::from_string(params.to_string()).ok()?;
+        let asked = up.peer.ask(&request.method, Some(&params), None).await;
+        asked.ok()?.answer().await.ok()
+    };
+    match asked.await {
+        Some(Answered::Result(result)) => request.answer(result.get()).await,
+        Some(Answered::Error(error)) => request.error(error.get()).await,
+        None => request.fail(REFUSED, "the server does not answer").await,
+    }
+}
+
 /// Other methods have no results that say they failed: a refusal is an error, with the same particulars.
-fn refused(refusal: &str) -> String {
+pub(super) fn refused(refusal: &str) -> String {
     let refusal: Value = serde_json::from_str(refusal).unwrap_or_default();
     let error = json!({
         "code": REFUSED,

@@ -40,6 +40,37 @@ const PREVIEW: usize = 16 << 10;
 struct Card {
     lines: Vec<Line>,
     columns: usize,
+    others: Others,
+}
+
+/// How what others wrote comes onto a card.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Others {
+    /// With its tricks made visible.
+    Inert,
+    /// For a harness that takes [`Defence::InertRendering`](lodestar_core::defence::Defence) out: as it is.
+    Live,
+}
+
+impl Others {
+    fn line(self, text: &str, columns: usize) -> String {
+        self.beginning(text, 0, columns).0
+    }
+
+    fn beginning(self, text: &str, more: usize, columns: usize) -> (String, usize) {
+        match self {
+            Self::Inert => inert::beginning(text, more, columns),
+            Self::Live => (text.to_owned(), more),
+        }
+    }
+
+    /// The beginning of a value, and how many bytes of it follow.
+    fn preview(self, value: &Value) -> (String, usize) {
+        match (self, value) {
+            (Self::Live, Value::String(text)) => (text.clone(), 0),
+            (Self::Inert | Self::Live, value) => preview(value),
+        }
+    }
 }
 
 impl Card {
@@ -57,7 +88,7 @@ impl Card {
 
     /// A label and untrusted text behind it.
     fn field(&mut self, label: &str, tone: Tone, text: &str) {
-        let text = inert::line(text, self.room() * MOST_ROWS);
+        let text = self.others.line(text, self.room() * MOST_ROWS);
         self.rows(label, Tone::Dim, tone, &text);
     }
 
@@ -87,12 +118,23 @@ impl Card {
 /// The card, for a terminal of so many columns. The fingerprint comes last: whoever types its end has
 /// come past the rest.
 pub(crate) fn lines(shown: &Shown, now: Timestamp, columns: usize) -> Vec<Line> {
+    lines_with(shown, now, columns, Others::Inert)
+}
+
+/// The same, with what others wrote on it so.
+pub(crate) fn lines_with(
+    shown: &Shown,
+    now: Timestamp,
+    columns: usize,
+    others: Others,
+) -> Vec<Line> {
     let announcement = shown.announcement();
     let request = &announcement.request;
     let action = &request.card.action;
     let mut card = Card {
         lines: Vec::new(),
         columns,
+        others,
     };
     card.field("tool", Tone::Strong, action.tool.as_str());
     card.field("server", Tone::Plain, action.server.as_str());
@@ -136,7 +178,7 @@ fn why(card: &mut Card, why: &str) {
             label,
             Tone::Dim,
             Tone::Plain,
-            &format!("{lead}{}", inert::line(line.trim(), room)),
+            &format!("{lead}{}", card.others.line(line.trim(), room)),
         );
     }
     more(
@@ -279,7 +321,8 @@ fn arguments(card: &mut Card, shown: &Shown) {
     let mut names = names.into_iter();
     for known in names.by_ref().take(MOST_VALUES) {
         let (mark, tone) = mark(&known.label);
-        let text = format!("the name {}", inert::line(&known.pointer, card.room()));
+        let name = card.others.line(&known.pointer, card.room());
+        let text = format!("the name {name}");
         card.rows(mark, tone, tone, &text);
     }
     more(card, names.count(), "name", FULL);
@@ -295,10 +338,11 @@ fn argument(card: &mut Card, pointer: &str, value: &Value, known: Option<&Argume
     let label = known.map_or(&Label::Unknown, |known| &known.label);
     let (mark, tone) = mark(label);
     let room = card.room();
-    let pointer = inert::line(pointer.trim_start_matches('/'), room);
+    let others = card.others;
+    let pointer = others.line(pointer.trim_start_matches('/'), room);
     card.rows(mark, tone, Tone::Strong, &pointer);
-    let (text, following) = preview(value);
-    let (text, hidden) = inert::beginning(&text, following, room * MOST_ROWS);
+    let (text, following) = others.preview(value);
+    let (text, hidden) = others.beginning(&text, following, room * MOST_ROWS);
     card.rows("", tone, tone, &text);
     if hidden > 0 {
         let text = format!(
@@ -307,7 +351,7 @@ fn argument(card: &mut Card, pointer: &str, value: &Value, known: Option<&Argume
         );
         card.rows("", Tone::Dim, Tone::Warn, &text);
     }
-    let origin_of_it = inert::line(&origin(label), room * MOST_ROWS);
+    let origin_of_it = others.line(&origin(label), room * MOST_ROWS);
     card.rows("", Tone::Dim, Tone::Dim, &origin_of_it);
     let Some(known) = known else {
         return;
@@ -322,7 +366,7 @@ fn argument(card: &mut Card, pointer: &str, value: &Value, known: Option<&Argume
             "! alike",
             Tone::Bad,
             Tone::Bad,
-            &inert::line(&text, room * MOST_ROWS),
+            &others.line(&text, room * MOST_ROWS),
         );
     }
     let mut inside = known.inside.iter().filter(|i| !i.label.is_trusted());
@@ -339,7 +383,7 @@ fn argument(card: &mut Card, pointer: &str, value: &Value, known: Option<&Argume
             "",
             Tone::Dim,
             Tone::Warn,
-            &inert::line(&text, room * MOST_ROWS),
+            &others.line(&text, room * MOST_ROWS),
         );
     }
     let left_out = inside.count().saturating_add(known.inside_omitted);

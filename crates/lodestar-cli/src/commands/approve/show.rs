@@ -3,8 +3,10 @@
 use std::io::Write as _;
 
 use clap::Args;
+use lodestar_harness::world;
 use serde_json::json;
 
+use super::card::Others;
 use super::{Which, answer, card, pile};
 use crate::cli::App;
 use crate::failure::{Exit, Failure};
@@ -26,8 +28,24 @@ pub(crate) struct ShowArgs {
 }
 
 pub(crate) fn run(args: &ShowArgs, app: &mut App) -> Result<Exit, Failure> {
+    show(args, app, Others::Inert)
+}
+
+/// For a harness that takes [`Defence::InertRendering`](lodestar_core::defence::Defence) out: the card of a
+/// scratch project, with what others wrote on it as it is.
+pub(crate) fn run_live(args: &ShowArgs, app: &mut App) -> Result<Exit, Failure> {
+    show(args, app, Others::Live)
+}
+
+fn show(args: &ShowArgs, app: &mut App, others: Others) -> Result<Exit, Failure> {
     let pile = pile(app)?;
     let shown = args.which.find(&pile)?;
+    let is_scratch = shown.announcement().project.as_str() == world::PROJECT;
+    if others == Others::Live && !is_scratch {
+        return Err(Failure::usage(
+            "defences are taken out in scratch projects that `lodestar harness` makes, and in no other",
+        ));
+    }
     if app.json {
         let mut value = json!(shown.announcement());
         value["answers_sent"] = json!(shown.answers());
@@ -35,7 +53,7 @@ pub(crate) fn run(args: &ShowArgs, app: &mut App) -> Result<Exit, Failure> {
         return Ok(Exit::Done);
     }
     let columns = app.out.card_columns();
-    let mut lines = card::lines(shown, answer::now(), columns);
+    let mut lines = card::lines_with(shown, answer::now(), columns, others);
     if args.full {
         lines.push(card::heading("full arguments"));
         lines.extend(card::full_arguments(shown, columns));

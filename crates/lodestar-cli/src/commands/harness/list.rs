@@ -26,7 +26,7 @@ pub(crate) struct ListArgs {
 }
 
 pub(crate) fn run(args: &ListArgs, app: &mut App) -> Result<Exit, Failure> {
-    let probes = args.which.probes()?;
+    let probes = args.which.probes()?.probes;
     if app.json {
         let headers: Vec<&Header> = probes.iter().map(|probe| &probe.header).collect();
         app.out.json(&json!({"probes": headers}))?;

@@ -13,6 +13,7 @@ use lodestar_harness::{
 use serde_json::json;
 
 use super::list::describe;
+use super::outside::Outside;
 use crate::cli::App;
 use crate::failure::{Exit, Failure};
 use crate::installation::Installation;
@@ -27,6 +28,7 @@ taken out. A probe that is skipped is not counted as passed. Every run is record
 Examples:
   lodestar harness run
   lodestar harness run --pack coding-agent-safety
+  lodestar harness run --pack ./invoice-fraud
   lodestar harness run --probe l4-action-requires-approval
   lodestar harness run --format junit --out probes.xml
   lodestar harness run --format sarif --out probes.sarif
@@ -55,25 +57,32 @@ pub(super) struct Selection {
     /// Only these
     #[arg(long, value_name = "NAME")]
     probe: Vec<String>,
+
+    /// Also run outside packs that nobody signed who is pinned here
+    #[arg(long)]
+    allow_unsigned: bool,
+}
+
+/// The probes that were meant, and the outside packs that some of them are from.
+pub(super) struct Selected {
+    pub(super) probes: Vec<Probe>,
+    pub(super) outside: Vec<Outside>,
 }
 
 impl Selection {
-    pub(super) fn probes(&self) -> Result<Vec<Probe>, Failure> {
+    pub(super) fn probes(&self) -> Result<Selected, Failure> {
+        let is_built_in = |name: &&String| Pack::BUILT_IN.iter().any(|one| one.as_str() == *name);
+        let (names, folders): (Vec<&String>, Vec<&String>) =
+            self.pack.iter().partition(is_built_in);
         let mut found = probes::all();
         if !self.pack.is_empty() {
-            for name in &self.pack {
-                if !Pack::BUILT_IN.iter().any(|pack| pack.as_str() == name) {
-                    return Err(Failure::not_found(format!(
-                        "there is no pack `{}`",
-                        inert::line(name, 100)
-                    ))
-                    .help("lodestar-core, coding-agent-safety, or the folder of an outside pack"));
-                }
-            }
-            found.retain(|probe| {
-                let pack = probe.header.pack.as_str();
-                self.pack.iter().any(|name| name == pack)
-            });
+            found.retain(|probe| names.iter().any(|name| *name == probe.header.pack.as_str()));
+        }
+        let mut outside = Vec::new();
+        for folder in folders {
+            let pack = Outside::open(folder, self.allow_unsigned)?;
+            found.extend(pack.probes());
+            outside.push(pack);
         }
         if !self.probe.is_empty() {
             let known: BTreeSet<&str> = found.iter().map(|one| one.header.name.as_ref()).collect();
@@ -84,7 +93,10 @@ impl Selection {
             }
             found.retain(|probe| self.probe.iter().any(|name| *name == probe.header.name));
         }
-        Ok(found)
+        Ok(Selected {
+            probes: found,
+            outside,
+        })
     }
 }
 
@@ -133,7 +145,7 @@ pub(crate) struct ProbeArgs {
 }
 
 pub(crate) fn run(args: &RunArgs, app: &mut App) -> Result<Exit, Failure> {
-    let probes = args.which.probes()?;
+    let Selected { probes, outside } = args.which.probes()?;
     let format = match (app.json, args.format) {
         (true, Format::Text) => Format::Json,
         (_, format) => format,
@@ -141,10 +153,17 @@ pub(crate) fn run(args: &RunArgs, app: &mut App) -> Result<Exit, Failure> {
     // Where results go to standard output for a machine, nothing else does.
     let tells = format == Format::Text || args.out.is_some();
     let jobs = args.jobs.unwrap_or_else(cores);
+    for pack in &outside {
+        pack.warn(app);
+    }
     let done = perform(&probes, jobs, tells, app)?;
     let written = match format {
         Format::Text => None,
-        Format::Json => Some(format!("{:#}\n", output::json(&done.report))),
+        Format::Json => {
+            let mut report = output::json(&done.report);
+            report["outside_packs"] = outside.iter().map(Outside::json).collect();
+            Some(format!("{report:#}\n"))
+        }
         Format::Junit => Some(output::junit(&done.report)),
         Format::Sarif => Some(format!("{:#}\n", output::sarif(&done.report))),
     };

@@ -1,0 +1,453 @@
+//! Checks a scenario before anything of it runs: names, limits, and that it stays in its scratch folder.
+
+use std::collections::BTreeSet;
+use std::path::{Component, Path};
+use std::time::Duration;
+
+use lodestar_core::event::EventType;
+use lodestar_core::name::Excerpt;
+use lodestar_core::statement::ApprovalDecision;
+use lodestar_core::time::Timestamp;
+use lodestar_guard::Config;
+use lodestar_policy::{Policy, Unsigned};
+use serde_json::{Map, Value};
+use toml::Spanned;
+
+use super::files::is_name;
+use super::problem::{Problem, read};
+use super::scenario::{Act, End, Scenario, Setting, Step};
+use super::written::{EndTable, GradeTable, LogState, StepTable, Written};
+use crate::stage::DEADLINE_S;
+use crate::world::{Act as ServerAct, PROJECT, ServerScript};
+
+/// Longest run that a scenario may ask for, in seconds.
+const MAX_DEADLINE_S: u64 = 60;
+/// Limits on what is in a scenario; real ones need a fraction.
+const MAX_SERVERS: usize = 8;
+const MAX_TOOLS: usize = 32;
+const MAX_FILES: usize = 64;
+const MAX_STEPS: usize = 100;
+const MAX_ENDS: usize = 100;
+const MAX_PEOPLE: usize = 8;
+const MAX_PROSE: usize = 4000;
+/// Longest wait of a server, in milliseconds; largest line; longest flood.
+const MAX_WAIT_MS: u64 = 5000;
+const MAX_HUGE: u32 = 16 << 20;
+const MAX_FLOOD: u32 = 10_000;
+/// How deep arguments nest.
+const MAX_DEPTH: usize = 16;
+
+impl Scenario {
+    /// Reads and checks a scenario's file.
+    pub fn parse(file: &str, text: &str) -> Result<Self, Vec<Problem>> {
+        let written: Written = read(file, text).map_err(|problem| vec![problem])?;
+        let mut check = Check {
+            file,
+            text,
+            problems: Vec::new(),
+        };
+        let scenario = check.scenario(written);
+        match check.problems.is_empty() {
+            true => Ok(scenario),
+            false => Err(check.problems),
+        }
+    }
+}
+
+struct Check<'a> {
+    file: &'a str,
+    text: &'a str,
+    problems: Vec<Problem>,
+}
+
+impl Check<'_> {
+    fn wrong(&mut self, offset: usize, problem: impl Into<String>) {
+        let problem = Problem::at(self.file, self.text, offset, problem);
+        self.problems.push(problem);
+    }
+
+    fn most(&mut self, what: &str, found: usize, most: usize) {
+        if found > most {
+            self.wrong(0, format!("there are {found} {what}; the limit is {most}"));
+        }
+    }
+
+    fn scenario(&mut self, written: Written) -> Scenario {
+        let stem = Path::new(self.file)
+            .file_stem()
+            .and_then(|stem| stem.to_str());
+        let (name, at) = (written.name.get_ref().clone(), written.name.span().start);
+        if !is_name(&name) || stem != Some(name.as_str()) {
+            self.wrong(
+                at,
+                "the name of a scenario is that of its file, in small letters, digits and hyphens",
+            );
+        }
+        for prose in [&written.scenario, &written.asserts, &written.does_not_claim] {
+            let length = prose.get_ref().trim().chars().count();
+            if !(20..=MAX_PROSE).contains(&length) {
+                let problem = format!(
+                    "this takes 20 to {MAX_PROSE} characters: say it so that somebody can judge it"
+                );
+                self.wrong(prose.span().start, problem);
+            }
+        }
+        let deadline = written.deadline_s.as_ref();
+        if let Some(wrong) = deadline.filter(|one| !(1..=MAX_DEADLINE_S).contains(one.get_ref())) {
+            self.wrong(
+                wrong.span().start,
+                format!("a run takes 1 to {MAX_DEADLINE_S} s"),
+            );
+        }
+        let seconds = deadline.map_or(DEADLINE_S, |one| *one.get_ref());
+        let Written {
+            step, need, expect, ..
+        } = &written;
+        self.most("steps", step.len(), MAX_STEPS);
+        self.most("expectations", need.len() + expect.len(), MAX_ENDS);
+        let setting = self.setting(&written);
+        let steps: Vec<Step> = written
+            .step
+            .iter()
+            .filter_map(|one| self.step(one, &setting))
+            .collect();
+        let (needs, expects) = (self.ends(&written.need), self.ends(&written.expect));
+        let asserts_something = !expects.is_empty()
+            || steps
+                .iter()
+                .any(|step| step.expect.is_some() || step.never_says.is_some());
+        if !asserts_something && self.problems.is_empty() {
+            self.wrong(
+                0,
+                "nothing is expected: a scenario that cannot fail shows nothing",
+            );
+        }
+        Scenario {
+            name,
+            scenario: written.scenario.into_inner(),
+            asserts: written.asserts.into_inner(),
+            does_not_claim: written.does_not_claim.into_inner(),
+            class: written.class,
+            defence: written.defence,
+            deadline: Duration::from_secs(seconds),
+            setting,
+            steps,
+            needs,
+            expects,
+        }
+    }
+
+    fn setting(&mut self, written: &Written) -> Setting {
+        let project = &written.project;
+        if let (Some(ceiling), true) = (&project.ceiling, project.policy.is_some()) {
+            self.wrong(
+                ceiling.span().start,
+                "either a ceiling or a policy says what runs unasked",
+            );
+        }
+        if let Some(wrong) = project.ceiling.as_ref().filter(|one| *one.get_ref() > 3) {
+            self.wrong(wrong.span().start, "a ceiling is 0 to 3");
+        }
+        if let Some(policy) = &project.policy {
+            let bytes = policy.get_ref().as_bytes();
+            let loaded = Policy::load(bytes, None, &[], Unsigned::Allowed, Timestamp::MIN);
+            if let Err(problem) = loaded {
+                self.wrong(
+                    policy.span().start,
+                    format!("the policy does not load: {problem}"),
+                );
+            }
+        }
+        let texts = project.task.iter().chain(&project.known_values);
+        for text in texts.chain(&project.people) {
+            if text.get_ref().chars().any(|c| c.is_control() && c != '\n') {
+                self.wrong(text.span().start, "a control character stands in it");
+            }
+        }
+        for name in &project.people {
+            if !is_name(name.get_ref()) {
+                self.wrong(
+                    name.span().start,
+                    "a person's name has small letters, digits and hyphens",
+                );
+            }
+        }
+        self.most("people", project.people.len(), MAX_PEOPLE);
+        self.most("files", written.files.len(), MAX_FILES);
+        for path in written.files.keys() {
+            if !stays_inside(path.get_ref()) {
+                let shown = Excerpt::of(path.get_ref());
+                self.wrong(
+                    path.span().start,
+                    format!("`{shown}` does not stay in the scratch folder"),
+                );
+            }
+        }
+        self.servers(&written.server);
+        for (tool, grade) in &written.grade {
+            self.grade(tool, grade, &written.server);
+        }
+        let inner = |all: &[Spanned<String>]| all.iter().map(|one| one.get_ref().clone()).collect();
+        let grades = written.grade.iter().map(|(tool, grade)| {
+            let GradeTable { level, roles } = grade.clone();
+            (tool.get_ref().clone(), (level, roles))
+        });
+        let files = written.files.iter();
+        let setting = Setting {
+            task: project.task.as_ref().map(|task| task.get_ref().clone()),
+            ceiling: project.ceiling.as_ref().map(|ceiling| *ceiling.get_ref()),
+            policy: project
+                .policy
+                .as_ref()
+                .map(|policy| policy.get_ref().clone()),
+            sentinels: project.sentinels.clone(),
+            people: inner(&project.people),
+            known_values: inner(&project.known_values),
+            files: files
+                .map(|(path, text)| (path.get_ref().clone(), text.clone()))
+                .collect(),
+            grades: grades.collect(),
+            servers: written
+                .server
+                .iter()
+                .map(|one| one.get_ref().clone())
+                .collect(),
+        };
+        self.configured(&setting);
+        setting
+    }
+
+    /// Whether the product would take the configuration that this comes to.
+    fn configured(&mut self, setting: &Setting) {
+        if !self.problems.is_empty() {
+            return;
+        }
+        let mut config = format!(
+            "project_id = \"{PROJECT}\"\nactor_id = \"agent\"\n{}{}",
+            setting.head(),
+            setting.tables()
+        );
+        for server in &setting.servers {
+            let name = Value::from(server.name.as_str());
+            config.push_str(&format!(
+                "[[downstream_servers]]\nname = {name}\ncommand = \"scripted\"\n"
+            ));
+        }
+        if let Err(problem) = Config::parse(&config, "scratch") {
+            self.wrong(0, format!("the project cannot be set up so: {problem}"));
+        }
+    }
+
+    fn servers(&mut self, servers: &[Spanned<ServerScript>]) {
+        self.most("servers", servers.len(), MAX_SERVERS);
+        if servers.is_empty() {
+            self.wrong(0, "there is no server: the agent has nothing to call");
+        }
+        for server in servers {
+            let (at, server) = (server.span().start, server.get_ref());
+            if !is_name(&server.name) {
+                self.wrong(at, "a server's name has small letters, digits and hyphens");
+            }
+            let tools = server.tools.iter().chain(&server.tools_later);
+            self.most("tools of one server", tools.clone().count(), MAX_TOOLS);
+            for answer in tools.flat_map(|tool| &tool.answers) {
+                let is_within = match answer.act {
+                    ServerAct::Wait(ms) => ms <= MAX_WAIT_MS,
+                    ServerAct::Huge(bytes) => bytes <= MAX_HUGE,
+                    ServerAct::Flood(times) => times <= MAX_FLOOD,
+                    _ => true,
+                };
+                if !is_within {
+                    let problem = format!(
+                        "a server waits {MAX_WAIT_MS} ms, sends {MAX_HUGE} bytes and floods with {MAX_FLOOD} messages at most"
+                    );
+                    self.wrong(at, problem);
+                }
+                self.values(at, &answer.when);
+                self.values(at, &answer.beside);
+            }
+        }
+    }
+
+    fn grade(
+        &mut self,
+        tool: &Spanned<String>,
+        grade: &GradeTable,
+        servers: &[Spanned<ServerScript>],
+    ) {
+        let (at, name) = (tool.span().start, tool.get_ref());
+        let mut parts = name.splitn(3, '.');
+        let (Some("mcp"), Some(server), Some(tool)) = (parts.next(), parts.next(), parts.next())
+        else {
+            return self.wrong(at, "a grade is of `mcp.SERVER.TOOL`");
+        };
+        let server = servers.iter().find(|one| one.get_ref().name == server);
+        let Some(server) = server else {
+            return self.wrong(at, "this server is not in the scenario");
+        };
+        let is_method = ["resources.", "prompts.", "completion."]
+            .iter()
+            .any(|method| tool.starts_with(method));
+        let tools = &server.get_ref().tools;
+        match tools.iter().find(|one| one.name == tool) {
+            None if !is_method => self.wrong(at, "its server has no such tool"),
+            None => {}
+            Some(tool) => {
+                if let Some(role) = grade
+                    .roles
+                    .keys()
+                    .find(|name| !tool.input.contains_key(*name))
+                {
+                    let shown = Excerpt::of(role);
+                    self.wrong(at, format!("the tool has no argument `{shown}`"));
+                }
+            }
+        }
+    }
+
+    fn step(&mut self, written: &Spanned<StepTable>, setting: &Setting) -> Option<Step> {
+        let (at, step) = (written.span().start, written.get_ref());
+        let answer = |person: &String, decision| Act::Answer {
+            person: person.clone(),
+            decision,
+        };
+        let acts = [
+            step.call.as_ref().map(|tool| Act::Call {
+                tool: tool.clone(),
+                arguments: step.arguments.clone(),
+            }),
+            step.read.clone().map(Act::Read),
+            step.prompt.clone().map(Act::Prompt),
+            step.obey.map(Act::Obey),
+            step.grant
+                .as_ref()
+                .map(|one| answer(one, ApprovalDecision::Grant)),
+            step.deny
+                .as_ref()
+                .map(|one| answer(one, ApprovalDecision::Deny)),
+            step.restart.map(Act::Restart),
+        ];
+        let mut acts: Vec<Act> = acts.into_iter().flatten().collect();
+        let (Some(act), true) = (acts.pop(), acts.is_empty()) else {
+            self.wrong(
+                at,
+                "a step is exactly one of call, read, prompt, obey, grant, deny and restart",
+            );
+            return None;
+        };
+        self.values(at, &step.arguments);
+        if !step.arguments.is_empty() && !matches!(act, Act::Call { .. } | Act::Prompt(_)) {
+            self.wrong(at, "only what is called has arguments");
+        }
+        let asks = matches!(
+            act,
+            Act::Call { .. } | Act::Read(_) | Act::Prompt(_) | Act::Obey(_)
+        );
+        let looks = step.needs.is_some()
+            || step.needs_text.is_some()
+            || step.expect.is_some()
+            || step.never_says.is_some();
+        if looks && !asks {
+            self.wrong(
+                at,
+                "nothing comes back from this step that could be looked at",
+            );
+        }
+        match &act {
+            Act::Answer { person, .. } if !setting.people.contains(person) => {
+                self.wrong(at, "this person is not among `project.people`");
+            }
+            Act::Obey(0) => self.wrong(at, "an agent that obeys nothing is none"),
+            Act::Obey(times) => self.most("calls that are obeyed at once", *times, MAX_STEPS),
+            _ => {}
+        }
+        Some(Step {
+            act,
+            needs: step.needs,
+            needs_text: step.needs_text.clone(),
+            expect: step.expect,
+            never_says: step.never_says.clone(),
+        })
+    }
+
+    fn ends(&mut self, written: &[Spanned<EndTable>]) -> Vec<End> {
+        written.iter().filter_map(|one| self.end(one)).collect()
+    }
+
+    fn end(&mut self, written: &Spanned<EndTable>) -> Option<End> {
+        let (at, end) = (written.span().start, written.get_ref());
+        self.values(at, &end.with);
+        let stray = (!end.with.is_empty() && end.ran.is_none())
+            || (end.truth.is_some() && end.believes.is_none())
+            || (end.times.is_some() && end.ran.is_none() && end.events.is_none());
+        if stray {
+            self.wrong(
+                at,
+                "`with` goes with `ran`, `truth` with `believes`, `times` with `ran` or `events`",
+            );
+        }
+        let found = match (&end.ran, &end.believes, &end.events, end.log, end.times) {
+            (Some(tool), None, None, None, Some(times)) => {
+                tool.split_once('.').map(|(server, tool)| End::Ran {
+                    server: server.to_owned(),
+                    tool: tool.to_owned(),
+                    with: end.with.clone(),
+                    times,
+                })
+            }
+            (None, Some(words), None, None, None) if !words.is_empty() => {
+                end.truth.map(|truth| End::Believes {
+                    words: words.clone(),
+                    truth,
+                })
+            }
+            (None, None, Some(kind), None, Some(times)) => {
+                let known = EventType::parse(format!("{kind}@1").as_bytes());
+                known.map(|_| End::Events {
+                    kind: format!("{kind}@"),
+                    times,
+                })
+            }
+            (None, None, None, Some(LogState::Intact), None) => Some(End::LogIntact),
+            _ => None,
+        };
+        if found.is_none() {
+            self.wrong(
+                at,
+                "this is one of: `ran = \"server.tool\"` and `times`; `believes = \"words\"` and `truth`; `events = \"type\"` (as in docs/reference/events.md) and `times`; `log = \"intact\"`",
+            );
+        }
+        found
+    }
+
+    /// JSON has no dates, and nothing nests without end.
+    fn values(&mut self, at: usize, values: &Map<String, Value>) {
+        fn is_fine(value: &Value, depth: usize) -> bool {
+            match value {
+                Value::Object(members) => {
+                    depth < MAX_DEPTH
+                        && members.iter().all(|(name, value)| {
+                            !name.starts_with("$__toml") && is_fine(value, depth + 1)
+                        })
+                }
+                Value::Array(items) => {
+                    depth < MAX_DEPTH && items.iter().all(|item| is_fine(item, depth + 1))
+                }
+                _ => true,
+            }
+        }
+        if !values.values().all(|value| is_fine(value, 0)) {
+            self.wrong(
+                at,
+                format!("a value is a date, or nests more than {MAX_DEPTH} levels"),
+            );
+        }
+    }
+}
+
+/// Whether a path stays below the folder that it starts from, and says so plainly.
+fn stays_inside(path: &str) -> bool {
+    let is_plain = |part: Component<'_>| matches!(part, Component::Normal(_));
+    let parts: BTreeSet<_> = Path::new(path).components().map(is_plain).collect();
+    !path.is_empty() && path.len() <= 255 && !path.contains(['\0', '\\']) && !parts.contains(&false)
+}
