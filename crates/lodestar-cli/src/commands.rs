@@ -14,6 +14,7 @@ mod import;
 mod init;
 mod log;
 mod man;
+mod otel;
 mod policy;
 mod reflect;
 mod replay;
@@ -55,6 +56,8 @@ pub(crate) enum Command {
     Replay(replay::ReplayArgs),
     /// Look at, verify and prove the event log
     Log(log::LogArgs),
+    /// Hand sessions to OpenTelemetry
+    Otel(otel::OtelArgs),
     /// Look at beliefs, and move them as an operator
     Belief(belief::BeliefArgs),
     /// Look back on a session: which decisions and beliefs to look at again
@@ -86,6 +89,7 @@ pub(crate) fn run(command: Command, app: &mut App) -> Result<Exit, Failure> {
         Command::Halt(args) => halt::run(&args, app),
         Command::Replay(args) => replay::run(&args, app),
         Command::Log(args) => log::run(&args, app),
+        Command::Otel(args) => otel::run(&args, app),
         Command::Belief(args) => belief::run(&args, app),
         Command::Reflect(args) => reflect::run(&args, app),
         Command::Import(args) => import::run(&args, app),
