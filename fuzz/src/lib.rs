@@ -19,6 +19,7 @@ mod mcp_message;
 mod memory_export;
 mod mutate;
 mod nostr_key;
+mod otlp_answer;
 mod policy_suite;
 mod policy_text;
 mod proof;
@@ -38,6 +39,7 @@ pub use mcp_message::{mcp_message, mcp_result, taken};
 pub use memory_export::memory_export;
 pub use mutate::Mutator;
 pub use nostr_key::{nostr_key, read_key};
+pub use otlp_answer::{answered, otlp_answer};
 pub use policy_suite::policy_suite;
 pub use policy_text::{fits, policy_text};
 pub use proof::proof;
@@ -67,4 +69,5 @@ pub const TARGETS: &[(&str, Target)] = &[
     ("approval_answer", approval_answer),
     ("mcp_message", mcp_message),
     ("mcp_result", mcp_result),
+    ("otlp_answer", otlp_answer),
 ];

@@ -212,6 +212,11 @@ fn mcp_result_keeps_its_laws() {
     run("mcp_result");
 }
 
+#[test]
+fn otlp_answer_keeps_its_laws() {
+    run("otlp_answer");
+}
+
 /// Whether the parser of a target reads an input.
 fn reads(target: &str, data: &[u8]) -> bool {
     match target {
@@ -244,6 +249,7 @@ fn reads(target: &str, data: &[u8]) -> bool {
         "approval_answer" => lodestar_fuzz::brought(data).is_ok(),
         "mcp_message" => lodestar_mcp::wire::Message::read(data).is_ok(),
         "mcp_result" => lodestar_fuzz::taken(data).is_some(),
+        "otlp_answer" => lodestar_fuzz::answered(data).is_some(),
         other => panic!("nobody says what an input of {other} is"),
     }
 }

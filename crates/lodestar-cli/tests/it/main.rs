@@ -25,6 +25,7 @@ mod keygen;
 mod keys;
 mod list;
 mod names;
+mod otel;
 mod peers;
 mod pipes;
 mod policy;

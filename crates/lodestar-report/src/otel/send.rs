@@ -234,38 +234,54 @@ impl Sender {
 
     fn read(&mut self, sent: usize, kind: &str, body: &[u8]) -> Result<(), SendError> {
         let url = self.url.clone();
-        let essence = kind.split(';').next().unwrap_or_default().trim();
-        let answer = match essence {
-            // Nothing is what a receiver with nothing to say says.
-            _ if body.is_empty() => Some(ExportTraceServiceResponse::default()),
-            PROTOBUF | "" => ExportTraceServiceResponse::decode(body).ok(),
-            JSON => serde_json::from_slice(body).ok(),
-            _ => None,
+        let Some(answer) = Answer::read(kind, body) else {
+            let kind = Excerpt::of(kind);
+            return Err(SendError::NoReceiver { url, kind });
         };
-        let kind = Excerpt::of(kind);
-        let answer = answer.ok_or_else(|| SendError::NoReceiver {
-            url: url.clone(),
-            kind,
-        })?;
-        let Some(partial) = answer.partial_success else {
-            return Ok(());
-        };
-        let why = Excerpt::of(&partial.error_message);
-        match partial.rejected_spans {
-            0 if partial.error_message.is_empty() => Ok(()),
-            0 => {
-                if !self.remarks.contains(&why) && self.remarks.len() < MOST_REMARKS {
-                    self.remarks.push(why);
+        match (answer.rejected, answer.remark) {
+            (0, None) => Ok(()),
+            (0, Some(remark)) => {
+                if !self.remarks.contains(&remark) && self.remarks.len() < MOST_REMARKS {
+                    self.remarks.push(remark);
                 }
                 Ok(())
             }
-            rejected => Err(SendError::Rejected {
+            (rejected, why) => Err(SendError::Rejected {
                 url,
                 rejected,
                 sent,
-                why,
+                why: why.unwrap_or_else(|| Excerpt::of("it does not say why")),
             }),
         }
+    }
+}
+
+/// What a receiver says of a batch that it took.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Answer {
+    /// How many spans it rejects.
+    pub rejected: i64,
+    /// What it has to say, inert.
+    pub remark: Option<Excerpt>,
+}
+
+impl Answer {
+    /// Reads a body of this content type. Nothing is what a receiver with nothing to say says; what is of
+    /// another type, or none of its type, says that this is no receiver.
+    pub fn read(kind: &str, body: &[u8]) -> Option<Self> {
+        let essence = kind.split(';').next().unwrap_or_default().trim();
+        let answer = match essence {
+            _ if body.is_empty() => ExportTraceServiceResponse::default(),
+            PROTOBUF | "" => ExportTraceServiceResponse::decode(body).ok()?,
+            JSON => serde_json::from_slice(body).ok()?,
+            _ => return None,
+        };
+        let partial = answer.partial_success.unwrap_or_default();
+        let said = Some(partial.error_message).filter(|said| !said.is_empty());
+        Some(Self {
+            rejected: partial.rejected_spans,
+            remark: said.map(|said| Excerpt::of(&said)),
+        })
     }
 }
 
