@@ -50,6 +50,8 @@ pub(super) struct ActionSpan {
     attributes: Vec<KeyValue>,
     events: Events,
     execution: Option<Execution>,
+    /// The hold whose grants opened it.
+    opened_by: Option<SpanId>,
     ended: Option<Ended>,
 }
 
@@ -104,6 +106,7 @@ impl ActionSpan {
             attributes,
             events: Events::default(),
             execution: None,
+            opened_by: None,
             ended: None,
         }
     }
@@ -140,7 +143,13 @@ impl ActionSpan {
     }
 
     /// It may run, and the tool is called.
-    pub(super) fn cleared(&mut self, event: &Event, request: Option<String>, span: SpanId) {
+    pub(super) fn cleared(
+        &mut self,
+        event: &Event,
+        request: Option<String>,
+        (span, opened_by): (SpanId, Option<SpanId>),
+    ) {
+        self.opened_by = opened_by;
         let request = request.map(|request| text(names::REQUEST, request));
         self.execution = Some(Execution {
             span,
@@ -248,6 +257,7 @@ impl ActionSpan {
             to,
             attributes: execution.attributes,
             events: Events::default(),
+            link: None,
             status: status.clone(),
         });
         let own = Finished {
@@ -258,6 +268,7 @@ impl ActionSpan {
             to,
             attributes: self.attributes,
             events: self.events,
+            link: self.opened_by,
             status,
         };
         execution.into_iter().chain([own]).collect()

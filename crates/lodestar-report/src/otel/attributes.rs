@@ -102,6 +102,8 @@ pub(super) struct Finished {
     pub(super) to: Timestamp,
     pub(super) attributes: Vec<KeyValue>,
     pub(super) events: Events,
+    /// Another span of the trace that it has to do with.
+    pub(super) link: Option<SpanId>,
     pub(super) status: Status,
 }
 
@@ -110,6 +112,9 @@ impl Finished {
         let mut events = SpanEvents::default();
         events.events = self.events.kept;
         events.dropped_count = self.events.dropped;
+        let mut links = SpanLinks::default();
+        let linked = self.link.map(|span| ids.context(span));
+        links.links = linked.map(trace::Link::with_context).into_iter().collect();
         SpanData {
             span_context: ids.context(self.span),
             parent_span_id: self.parent,
@@ -121,7 +126,7 @@ impl Finished {
             attributes: self.attributes,
             dropped_attributes_count: 0,
             events,
-            links: SpanLinks::default(),
+            links,
             status: self.status,
             instrumentation_scope: scope(),
         }

@@ -247,15 +247,18 @@ impl Fold {
         let payload = self.payload(event)?;
         let request = payload.as_ref().and_then(|it| it["request"].as_str());
         let request = request.map(str::to_owned);
-        if let Some(id) = request.as_ref().and_then(|it| it.parse().ok()) {
-            // Clearing and spending are one.
-            self.close_hold(self.requests.get(&id).copied(), "spent", event);
-        }
+        let hold = request.as_ref().and_then(|it| it.parse().ok());
+        let hold = hold.and_then(|id: RequestId| self.requests.get(&id).copied());
+        let opened_by = hold.and_then(|seq| Some(self.holds.get(&seq)?.span));
+        // Clearing and spending are one.
+        self.close_hold(hold, "spent", event);
         let Some((ids, _)) = &self.open else {
             return Ok(());
         };
         let span = ids.span(Role::Execution, &event.leaf_hash);
-        self.with_action(event, |action| action.cleared(event, request, span));
+        self.with_action(event, |action| {
+            action.cleared(event, request, (span, opened_by));
+        });
         Ok(())
     }
 

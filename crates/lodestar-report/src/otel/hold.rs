@@ -19,7 +19,7 @@ use super::names;
 #[derive(Debug)]
 pub(super) struct HoldSpan {
     pub(super) request: Option<RequestId>,
-    span: SpanId,
+    pub(super) span: SpanId,
     parent: SpanId,
     tool: String,
     from: Timestamp,
@@ -86,6 +86,7 @@ impl HoldSpan {
             to: at,
             attributes: self.attributes,
             events: self.events,
+            link: None,
             status: Status::Unset,
         }
     }

@@ -23,8 +23,6 @@ macro_rules! names {
 names! {
     /// `lodestar`.
     SERVICE_NAME = "service.name";
-    /// The version of whoever exports.
-    SERVICE_VERSION = "service.version";
     /// `invoke_agent` or `execute_tool`.
     GEN_AI_OPERATION_NAME = "gen_ai.operation.name";
     /// Who acts.
@@ -163,7 +161,6 @@ mod tests {
         use opentelemetry_semantic_conventions::attribute as official;
         let pairs = [
             (SERVICE_NAME, official::SERVICE_NAME),
-            (SERVICE_VERSION, official::SERVICE_VERSION),
             (GEN_AI_OPERATION_NAME, official::GEN_AI_OPERATION_NAME),
             (GEN_AI_AGENT_NAME, official::GEN_AI_AGENT_NAME),
             (GEN_AI_CONVERSATION_ID, official::GEN_AI_CONVERSATION_ID),

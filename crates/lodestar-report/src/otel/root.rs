@@ -149,6 +149,7 @@ impl RootSpan {
             to: at,
             attributes: self.attributes,
             events: self.events,
+            link: None,
             status: self.status,
         }
     }

@@ -28,7 +28,7 @@ pub const DEFAULT_TIMEOUT: Duration = Duration::from_secs(30);
 /// How long one try may take.
 const ATTEMPT: Duration = Duration::from_secs(10);
 
-/// Most of an answer that is read: a receiver has to say how many spans it rejects, and why.
+/// Longest answer: a receiver has to say how many spans it rejects, and why, and no more.
 const MAX_ANSWER: usize = 64 << 10;
 
 const PROTOBUF: &str = "application/x-protobuf";
@@ -272,6 +272,7 @@ impl Answer {
         let essence = kind.split(';').next().unwrap_or_default().trim();
         let answer = match essence {
             _ if body.is_empty() => ExportTraceServiceResponse::default(),
+            _ if body.len() > MAX_ANSWER => return None,
             PROTOBUF | "" => ExportTraceServiceResponse::decode(body).ok()?,
             JSON => serde_json::from_slice(body).ok()?,
             _ => return None,
@@ -310,7 +311,7 @@ impl HttpClient for Carrier {
             query: &[],
             accept: Some(PROTOBUF),
             content: Some((PROTOBUF, request.into_body().to_vec())),
-            most: MAX_ANSWER,
+            most: MAX_ANSWER + 1,
             within: self.within,
         };
         match self.client.ask(asked).await {

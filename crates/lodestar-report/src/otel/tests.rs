@@ -117,6 +117,9 @@ fn tell(span: &SpanData, all: &[SpanData], zero: SystemTime, depth: usize, text:
             attributes.join(" ")
         ));
     }
+    for link in span.links.iter() {
+        text.push_str(&format!("{pad}  → {}\n", link.span_context.span_id()));
+    }
     let mut children: Vec<&SpanData> = all
         .iter()
         .filter(|one| one.parent_span_id == span.span_context.span_id())
