@@ -20,6 +20,7 @@ mod mcp_message;
 mod memory_export;
 mod mutate;
 mod nostr_key;
+mod otlp_answer;
 mod pack_scenario;
 mod policy_suite;
 mod policy_text;
@@ -41,6 +42,7 @@ pub use mcp_message::{mcp_message, mcp_result, taken};
 pub use memory_export::memory_export;
 pub use mutate::Mutator;
 pub use nostr_key::{nostr_key, read_key};
+pub use otlp_answer::{answered, otlp_answer};
 pub use pack_scenario::{is_of_a_pack, pack_scenario};
 pub use policy_suite::policy_suite;
 pub use policy_text::{fits, policy_text};
@@ -73,4 +75,5 @@ pub const TARGETS: &[(&str, Target)] = &[
     ("mcp_message", mcp_message),
     ("mcp_result", mcp_result),
     ("pack_scenario", pack_scenario),
+    ("otlp_answer", otlp_answer),
 ];

@@ -229,6 +229,11 @@ fn pack_scenario_keeps_its_laws() {
     run("pack_scenario");
 }
 
+#[test]
+fn otlp_answer_keeps_its_laws() {
+    run("otlp_answer");
+}
+
 /// Whether the parser of a target reads an input.
 fn reads(target: &str, data: &[u8]) -> bool {
     match target {
@@ -263,6 +268,7 @@ fn reads(target: &str, data: &[u8]) -> bool {
         "mcp_message" => lodestar_mcp::wire::Message::read(data).is_ok(),
         "mcp_result" => lodestar_fuzz::taken(data).is_some(),
         "pack_scenario" => str::from_utf8(data).is_ok_and(lodestar_fuzz::is_of_a_pack),
+        "otlp_answer" => lodestar_fuzz::answered(data).is_some(),
         other => panic!("nobody says what an input of {other} is"),
     }
 }

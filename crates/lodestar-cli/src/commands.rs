@@ -14,6 +14,7 @@ mod import;
 mod init;
 mod log;
 mod man;
+mod otel;
 mod pack;
 mod policy;
 mod probe_proxy;
@@ -68,6 +69,8 @@ pub(crate) enum Command {
     Report(report::ReportArgs),
     /// Look at, verify and prove the event log
     Log(log::LogArgs),
+    /// Hand sessions to OpenTelemetry
+    Otel(otel::OtelArgs),
     /// Look at beliefs, and move them as an operator
     Belief(belief::BeliefArgs),
     /// Look back on a session: which decisions and beliefs to look at again
@@ -108,6 +111,7 @@ pub(crate) fn run(command: Command, app: &mut App) -> Result<Exit, Failure> {
         Command::Replay(args) => replay::run(&args, app),
         Command::Report(args) => report::run(&args, app),
         Command::Log(args) => log::run(&args, app),
+        Command::Otel(args) => otel::run(&args, app),
         Command::Belief(args) => belief::run(&args, app),
         Command::Reflect(args) => reflect::run(&args, app),
         Command::Import(args) => import::run(&args, app),

@@ -380,6 +380,7 @@ mod tests {
             leaf_hash: lodestar_core::digest::sha256(b"leaf"),
             offset: 0,
             payload: Payload::Present(canonical::to_vec(payload).unwrap()),
+            salt: None,
         }
     }
 

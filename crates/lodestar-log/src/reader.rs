@@ -14,7 +14,7 @@ use serde_json::Value;
 use crate::blob::{self, RestoreError};
 use crate::disk;
 use crate::layout::{ProjectLog, SessionDir};
-use crate::line::{Body, Line, LineError, MAX_LINE_BYTES};
+use crate::line::{Body, Line, LineError, MAX_LINE_BYTES, SALT_BYTES};
 
 /// How much is read at a time.
 const READ_BYTES: usize = 64 << 10;
@@ -38,6 +38,8 @@ pub struct Event {
     pub offset: u64,
     /// What it says.
     pub payload: Payload,
+    /// What the hash of its payload starts with, which nobody can guess; gone where it was redacted.
+    pub salt: Option<[u8; SALT_BYTES]>,
 }
 
 /// What an event says.
@@ -65,6 +67,10 @@ impl Event {
             payload: match line.body {
                 Body::Payload { bytes, .. } => Payload::Present(bytes.to_vec()),
                 Body::Tombstone { redaction } => Payload::Redacted { by: redaction },
+            },
+            salt: match line.body {
+                Body::Payload { salt, .. } => Some(salt),
+                Body::Tombstone { .. } => None,
             },
         }
     }

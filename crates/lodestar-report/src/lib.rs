@@ -18,6 +18,7 @@ pub mod json;
 mod limits;
 pub mod markdown;
 pub mod model;
+pub mod otel;
 pub mod reliability;
 pub mod schema;
 mod text;

@@ -13,6 +13,7 @@ pub(crate) const TARGETS: &[(&str, Seeds)] = &[
     ("url", URL),
     ("nostr_key", NOSTR_KEY),
     ("approval_answer", APPROVAL_ANSWER),
+    ("otlp_answer", OTLP_ANSWER),
 ];
 
 const POLICY_TEXT: Seeds = &[
@@ -347,4 +348,15 @@ const APPROVAL_ANSWER: Seeds = &[
     ("bad-path", b"content-type: application/vnd.lodestar.answer.v1\nlodestar-answer: ../a1\nlodestar-request: req_01890a5d-ac96-774b-bcce-b302099a8057\n\n"),
     ("bad-request", b"content-type: application/vnd.lodestar.answer.v1\nlodestar-answer: a1\nlodestar-request: act_01890a5d-ac96-774b-bcce-b302099a8057\n\n"),
     ("bad-empty", b""),
+];
+
+const OTLP_ANSWER: Seeds = &[
+    ("ok-empty", b"application/x-protobuf\n"),
+    ("ok-partial", b"application/x-protobuf\n\n\x0b\x08\x03\x12\x07too old"),
+    ("ok-remark", b"application/x-protobuf\n\n\x0d\x12\x0bclock \x1b[2J."),
+    ("ok-json", b"application/json; charset=utf-8\n{\"partialSuccess\":{\"rejectedSpans\":\"3\",\"errorMessage\":\"too old\"}}"),
+    ("bad-html", b"text/html\n<p>sign in</p>"),
+    ("bad-protobuf", b"application/x-protobuf\nno protobuf"),
+    ("bad-json", b"application/json\n{\"partialSuccess\":[]}"),
+    ("bad-nothing", b""),
 ];

@@ -32,6 +32,8 @@ const COMMANDS: &[&[&str]] = &[
     &["log", "redact"],
     &["log", "anchor"],
     &["log", "export"],
+    &["otel"],
+    &["otel", "export"],
     &["belief"],
     &["belief", "list"],
     &["belief", "show"],

@@ -26,6 +26,7 @@ mod keygen;
 mod keys;
 mod list;
 mod names;
+mod otel;
 mod packs;
 mod peers;
 mod pipes;

@@ -1,7 +1,7 @@
 //! The client of a service that the operator named: for what Lodestar itself asks, never an agent.
 //!
-//! It speaks to one URL with one bearer, over TLS unless that URL is this machine and the operator
-//! said so. It follows no redirect, uses no proxy, and keeps every answer to its caps.
+//! It speaks to one URL with the credentials for it, over TLS unless that URL is this machine and the
+//! operator said so. It follows no redirect, uses no proxy, and keeps every answer to its caps.
 
 use std::fmt;
 use std::path::PathBuf;
@@ -9,7 +9,10 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::Bytes;
-use hyper::header::{ACCEPT, AUTHORIZATION, CONTENT_TYPE, HeaderValue};
+use hyper::header::{
+    ACCEPT, ACCEPT_ENCODING, AUTHORIZATION, CONNECTION, CONTENT_ENCODING, CONTENT_LENGTH,
+    CONTENT_TYPE, HOST, HeaderName, HeaderValue, TRANSFER_ENCODING, UPGRADE, USER_AGENT,
+};
 use lodestar_core::name::Excerpt;
 use thiserror::Error;
 use zeroize::Zeroizing;
@@ -18,7 +21,9 @@ use super::Method;
 use super::exchange::{Cap, Incoming, Outgoing, exchange};
 use crate::native::net::address::{AddressClass, refused};
 use crate::native::net::connector::Connector;
-use crate::native::net::credential::{CredentialError, SCRUBBED, Scrubber, Source};
+use crate::native::net::credential::{
+    CredentialError, MIN_SECRET_LEN, SCRUBBED, Scrubber, Secret, Source,
+};
 use crate::native::net::endpoint::{Location, Scheme, UrlRefused};
 use crate::native::net::resolve::Resolver;
 use crate::native::net::wire::Wire;
@@ -28,6 +33,20 @@ use crate::native::net::{NetworkConfig, NetworkError};
 /// end: the longest form of the longest one.
 const OVERLAP: usize = 3 * crate::native::net::credential::MAX_SECRET_LEN;
 
+/// Headers that say how a request is to be read: whoever could set them could send another one.
+const OWN_HEADERS: [HeaderName; 10] = [
+    ACCEPT,
+    ACCEPT_ENCODING,
+    CONNECTION,
+    CONTENT_ENCODING,
+    CONTENT_LENGTH,
+    CONTENT_TYPE,
+    HOST,
+    TRANSFER_ENCODING,
+    UPGRADE,
+    USER_AGENT,
+];
+
 /// Whether a service may be spoken to in the clear.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum InTheClear {
@@ -35,6 +54,8 @@ pub enum InTheClear {
     Never,
     /// If its host is a loopback address.
     OnLoopback,
+    /// Wherever it is: the operator said so.
+    Anywhere,
 }
 
 /// The URL of a service: what it is asked lies below.
@@ -87,7 +108,8 @@ impl ServiceUrl {
         let class = endpoint.address().and_then(refused);
         match (endpoint.scheme(), class, in_the_clear) {
             (Scheme::Https, _, _) => Ok(Self(location)),
-            (Scheme::Http, Some(AddressClass::Loopback), InTheClear::OnLoopback) => {
+            (Scheme::Http, _, InTheClear::Anywhere)
+            | (Scheme::Http, Some(AddressClass::Loopback), InTheClear::OnLoopback) => {
                 Ok(Self(location))
             }
             (Scheme::Http, Some(AddressClass::Loopback), InTheClear::Never) => {
@@ -128,6 +150,20 @@ pub enum ClientError {
     #[error("the token from `{name}` has a blank in it; a bearer token has none")]
     Blank {
         /// The environment variable, inert.
+        name: Excerpt,
+    },
+    /// Not a header.
+    #[error(
+        "`{name}` is no header that can be sent; write a name of letters, digits and `-`, and a value of visible characters"
+    )]
+    Header {
+        /// Its name, inert.
+        name: Excerpt,
+    },
+    /// A header that the exchange itself depends on.
+    #[error("the header `{name}` is Lodestar's own to set; leave it out")]
+    OwnHeader {
+        /// Its name, inert.
         name: Excerpt,
     },
     /// The network cannot be set up.
@@ -187,7 +223,8 @@ pub struct NoAnswer(String);
 pub struct Client {
     url: ServiceUrl,
     connector: Connector,
-    bearer: HeaderValue,
+    /// What goes with every request, and is shown to nobody.
+    credentials: Vec<(HeaderName, HeaderValue)>,
     scrubber: Scrubber,
 }
 
@@ -222,9 +259,45 @@ impl Client {
         Ok(Self {
             url: config.url,
             connector,
-            bearer,
+            credentials: vec![(AUTHORIZATION, bearer)],
             scrubber: Scrubber::of(&secret),
         })
+    }
+
+    /// A client that sends these headers with every request, and removes their values from every answer
+    /// unless they are too short to be anybody's secret.
+    pub fn with_headers(
+        url: ServiceUrl,
+        headers: &[(String, Secret)],
+        network: &NetworkConfig,
+        resolver: Arc<dyn Resolver>,
+    ) -> Result<Self, ClientError> {
+        let mut credentials = Vec::new();
+        for (name, value) in headers {
+            let shown = || Excerpt::of(name);
+            let parsed = HeaderName::from_bytes(name.as_bytes()).ok();
+            let parsed = parsed.zip(HeaderValue::from_str(value.expose()).ok());
+            let (parsed, mut value) =
+                parsed.ok_or_else(|| ClientError::Header { name: shown() })?;
+            if OWN_HEADERS.contains(&parsed) {
+                return Err(ClientError::OwnHeader { name: shown() });
+            }
+            value.set_sensitive(true);
+            credentials.push((parsed, value));
+        }
+        let long = |secret: &&Secret| secret.expose().len() >= MIN_SECRET_LEN;
+        let secrets = headers.iter().map(|(_, secret)| secret).filter(long);
+        Ok(Self {
+            url,
+            connector: Connector::to_named(network, resolver)?,
+            credentials,
+            scrubber: Scrubber::of_all(secrets),
+        })
+    }
+
+    /// Where it asks.
+    pub fn url(&self) -> &ServiceUrl {
+        &self.url
     }
 
     /// Asks once. Dropping the future closes the connection.
@@ -233,7 +306,7 @@ impl Client {
         if !asked.query.is_empty() {
             location.add_query(asked.query.iter().copied());
         }
-        let mut headers = vec![(AUTHORIZATION, self.bearer.clone())];
+        let mut headers = self.credentials.clone();
         headers.extend(
             asked
                 .accept

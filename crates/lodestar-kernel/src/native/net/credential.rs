@@ -162,8 +162,8 @@ fn read_private(path: &Path) -> Result<Zeroizing<String>, CredentialError> {
 pub struct Secret(Zeroizing<String>);
 
 impl Secret {
-    /// A secret that was part of another.
-    pub(crate) fn part(text: &str) -> Self {
+    /// A secret that was part of another, such as one of several headers in one variable.
+    pub fn part(text: &str) -> Self {
         Self(Zeroizing::new(text.to_owned()))
     }
 
@@ -201,34 +201,20 @@ impl Scrubber {
 
     /// One that finds this secret.
     pub(crate) fn of(secret: &Secret) -> Self {
-        let raw = secret.expose();
-        let mut texts = forms_of(raw.as_bytes());
-        // `Basic` credentials: what matters is inside.
-        for word in raw.split(' ') {
-            let decoded = STANDARD.decode(word).map(Zeroizing::new);
-            if let Ok(decoded) = decoded
-                && decoded.len() >= MIN_SECRET_LEN
-            {
-                texts.extend(forms_of(&decoded));
-                if let Some(at) = decoded.iter().position(|&b| b == b':')
-                    && decoded.len() - at > MIN_SECRET_LEN
-                {
-                    texts.extend(forms_of(&decoded[at + 1..]));
-                }
-            }
-            if word.len() >= MIN_SECRET_LEN && word.len() < raw.len() {
-                texts.extend(forms_of(word.as_bytes()));
-            }
-        }
-        for text in &mut texts {
-            text.make_ascii_lowercase();
-        }
-        // The longest first, so that no part is left of a form that contains another.
-        texts.sort_by_key(|text| std::cmp::Reverse(text.len()));
-        texts.dedup();
-        Self { forms: texts }
+        Self::of_all(std::iter::once(secret))
     }
 
+    /// One that finds each of these secrets.
+    pub(crate) fn of_all<'a>(secrets: impl Iterator<Item = &'a Secret>) -> Self {
+        let mut forms: Vec<_> = secrets.flat_map(every_form_of).collect();
+        for form in &mut forms {
+            form.make_ascii_lowercase();
+        }
+        // The longest first, so that no part is left of a form that contains another.
+        forms.sort_by_key(|form| std::cmp::Reverse(form.len()));
+        forms.dedup();
+        Self { forms }
+    }
     /// Whether there is anything to find.
     pub(crate) fn is_armed(&self) -> bool {
         !self.forms.is_empty()
@@ -263,6 +249,30 @@ impl Scrubber {
         let (bytes, count) = self.scrub(text.as_bytes().to_vec());
         (String::from_utf8_lossy(&bytes).into_owned(), count)
     }
+}
+
+/// How a server may write a secret, or what is inside it.
+fn every_form_of(secret: &Secret) -> Vec<Zeroizing<Vec<u8>>> {
+    let raw = secret.expose();
+    let mut texts = forms_of(raw.as_bytes());
+    // `Basic` credentials: what matters is inside.
+    for word in raw.split(' ') {
+        let decoded = STANDARD.decode(word).map(Zeroizing::new);
+        if let Ok(decoded) = decoded
+            && decoded.len() >= MIN_SECRET_LEN
+        {
+            texts.extend(forms_of(&decoded));
+            if let Some(at) = decoded.iter().position(|&b| b == b':')
+                && decoded.len() - at > MIN_SECRET_LEN
+            {
+                texts.extend(forms_of(&decoded[at + 1..]));
+            }
+        }
+        if word.len() >= MIN_SECRET_LEN && word.len() < raw.len() {
+            texts.extend(forms_of(word.as_bytes()));
+        }
+    }
+    texts
 }
 
 /// How a server may write a secret.
