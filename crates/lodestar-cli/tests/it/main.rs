@@ -36,6 +36,7 @@ mod proxy;
 mod redact;
 mod reflect;
 mod replay;
+mod reports;
 mod review;
 mod show;
 mod signed;
