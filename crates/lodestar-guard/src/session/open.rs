@@ -349,7 +349,6 @@ impl Setup {
         let trail = trail.then_some(past.trail);
         let spent = past.spent().map(|consumed| consumed.id).collect();
         let confirmations = Beforehand::open(&config, spent, &without)?;
-        let desk = Desk::restored(past.requests, past.recorded).without(&without);
         keep_out_of_git(&config)?;
         let mut recorder = SessionRecorder::new(writer.clone(), config.actor_id.clone());
         let (mut firewall, seats) =

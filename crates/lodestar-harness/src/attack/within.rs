@@ -42,6 +42,7 @@ pub fn testable(defence: Defence) -> Testable {
             "a second line: content is split off before it, so that an agent that only calls tools does not get this far",
         ),
         D::DefaultDeny
+        | D::ForbidsStand
         | D::PolicySignature
         | D::ContractFloor
         | D::EvaluationErrors
@@ -49,8 +50,14 @@ pub fn testable(defence: Defence) -> Testable {
         | D::CalibrationFlags => Testable::No(
             "it guards against operators' mistakes and edited files, not against what an agent calls",
         ),
-        D::Revalidation | D::DefaultPreconditions => Testable::No(
+        D::Revalidation | D::SecondLook | D::DefaultPreconditions => Testable::No(
             "the world of the searcher does not move between a proposal and its execution",
+        ),
+        D::DurableClearance | D::Halt => {
+            Testable::No("nobody pulls the plug or halts a session in the world of the searcher")
+        }
+        D::StatementKinds | D::RefusedChangesNothing | D::OneDenialEnds => Testable::No(
+            "nobody in the world of the searcher signs a statement of another kind or changes their mind",
         ),
         D::ApprovalTimes | D::ApprovalOnce | D::ApprovalTimeout => Testable::No(
             "an old or spent word is about a request that is closed, which binding refuses first",

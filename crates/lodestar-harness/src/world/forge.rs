@@ -91,7 +91,7 @@ impl Project<'_> {
     }
 
     /// The requests of the last session, in the order in which they were opened, from its log.
-    pub(crate) fn requests(&self) -> Outcome<Vec<ApprovalRequest>> {
+    pub(crate) fn requested(&self) -> Outcome<Vec<ApprovalRequest>> {
         let record = self.record()?;
         let requests = record.of("approval.requested@");
         let read = requests.map(|event| serde_json::from_value(event.payload.clone()));

@@ -123,7 +123,7 @@ fn refused(project: &Project<'_>, reason: &str) -> Outcome<usize> {
 
 /// The request that was opened last.
 fn asked(project: &Project<'_>) -> Outcome<ApprovalRequest> {
-    let last = project.requests()?.pop();
+    let last = project.requested()?.pop();
     last.ok_or_else(|| Broken::Failed("nothing was held".to_owned()))
 }
 

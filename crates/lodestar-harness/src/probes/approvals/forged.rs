@@ -207,7 +207,7 @@ fn forged_cannot_execute(stage: &Stage) -> Outcome {
     let asked = |agent: &mut Agent, text: &str| agent.call("post__send", json!({"text": text}));
     // One grant is genuine, and spent.
     asked(&mut agent, "harmless")?;
-    let harmless = project.requests()?.pop();
+    let harmless = project.requested()?.pop();
     let harmless = harmless.ok_or_else(|| Broken::Failed("nothing was held".to_owned()))?;
     let spent = signed(&grant(&harmless, &alice)?, &alice.key)?;
     project.drop_answer(&harmless, &spent.to_json())?;
@@ -217,7 +217,7 @@ fn forged_cannot_execute(stage: &Stage) -> Outcome {
     )?;
 
     asked(&mut agent, "hostile")?;
-    let request = project.requests()?.pop();
+    let request = project.requested()?.pop();
     let request = request.ok_or_else(|| Broken::Failed("nothing was held".to_owned()))?;
     let mut all = by_strangers(&request, &alice, &mallory)?;
     all.extend(misused(&request, &alice, &spent)?);

@@ -183,7 +183,7 @@ fn timeout(stage: &Stage) -> Outcome {
     let alice = project.person("alice", "")?;
     let mut agent = project.agent()?;
     let answer = agent.call("post__send", text("hello"))?;
-    settle(project.requests()?.len() == 1, || "the call was not held")?;
+    settle(project.requested()?.len() == 1, || "the call was not held")?;
     let ran = project.ran("post", "send")?;
     hold(
         ran == 0 && !answer.ran(),

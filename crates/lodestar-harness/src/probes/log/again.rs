@@ -45,7 +45,7 @@ fn live(project: &mut Project<'_>) -> Outcome<SessionDir> {
     for (text, decision) in [("granted", Grant), ("denied", Deny)] {
         let send = json!({"text": text});
         agent.call("files__send", send.clone())?;
-        let open = project.requests()?.pop();
+        let open = project.requested()?.pop();
         let open = open.ok_or_else(|| Broken::Failed("nothing was held".to_owned()))?;
         project.drop_answer(&open, b"decision=match")?;
         let (answer, _) = alice.answer(&open, decision)?;
