@@ -10,10 +10,12 @@ use serde_json::{Map, Value};
 use crate::{inert, words};
 
 /// What a reader looks for first.
-const FIRST: [&str; 13] = [
+const FIRST: [&str; 15] = [
     "defences_off",
     "tool",
     "verdict",
+    "sentinel",
+    "saw",
     "title",
     "statement",
     "reason",
