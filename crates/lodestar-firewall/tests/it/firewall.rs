@@ -11,3 +11,4 @@ mod retrieval;
 mod sequences;
 mod sessions;
 mod together;
+mod without;

@@ -8,6 +8,7 @@ use lodestar_core::chain::transition::AxisMove;
 use lodestar_core::chain::{
     Axes, BeliefRecord, ContentBlock, Observation, ObservationTrust, Predicate, Retrieval, Truth,
 };
+use lodestar_core::defence::Defence;
 use lodestar_core::digest::{leaf_hash, sha256};
 use lodestar_core::id::{BeliefId, InvocationId, ObservationId};
 use lodestar_core::key::SecretKey;
@@ -171,6 +172,22 @@ pub(crate) fn key(seed: u8) -> Arc<SecretKey> {
 impl World {
     pub(crate) fn new() -> Self {
         Self::over(Box::new(MemoryStore::new()), "s1", Weather::new())
+    }
+
+    /// One that lacks these.
+    pub(crate) fn without(defences: &[Defence]) -> Self {
+        let mut world = Self::new();
+        let keys = world.keys().without(defences);
+        let extractors = Extractors::built_in().with(Says).without(defences);
+        let weather = Box::new(world.weather.clone());
+        let store = Box::new(MemoryStore::new());
+        (world.firewall, world.seats) = Firewall::open(store, keys, extractors, weather);
+        world
+    }
+
+    /// The keys of most worlds.
+    pub(crate) fn keys(&self) -> Keyring {
+        Keyring::new(self.installation.clone()).with_operators([self.operator.public()])
     }
 
     pub(crate) fn over(store: Box<dyn Store>, session: &str, weather: Weather) -> Self {

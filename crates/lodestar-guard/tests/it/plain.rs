@@ -278,3 +278,26 @@ async fn what_a_redacted_event_was_about_is_not_made_again_and_everything_else_i
         project.will_be_edited();
     }
 }
+
+#[tokio::test]
+async fn what_a_session_without_a_rule_believed_is_in_its_log_and_in_no_store() {
+    let project = Project::new();
+    let without = [Defence::IndirectWeighsNothing];
+    let setup = project.setup(GRADES, &three()).holds(Holds::Leave);
+    let session = setup.without(without).open().await.unwrap();
+    read(&session, "a.md").await;
+    let context = session.context(None, 100).await.unwrap();
+    session.close("done").await.unwrap();
+    let mut alone = MemoryStore::new();
+    let dir = project.log().session(session.id());
+    follow_alone(&mut alone, &keyring().without(&without), &dir).unwrap();
+    let of_call = |row: &StoredRow| row.subject.starts_with("call:");
+    let rows_alone = rows(&mut alone);
+    assert!(rows_alone.iter().any(|row| !of_call(row)));
+    assert!(rows_alone.iter().all(StoredRow::is_eligible));
+    assert_eq!(context.beliefs.len(), rows_alone.len());
+    let mut store = live(&project);
+    let followed = rebuild(&mut store, &keyring(), &project.log(), &trust(), &mut |_| ());
+    assert_eq!(followed.unwrap().refused.len(), 1);
+    assert!(rows(&mut store).is_empty());
+}

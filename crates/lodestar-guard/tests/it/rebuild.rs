@@ -1,10 +1,13 @@
 //! A store that was lost is made again, row by row.
 
 use lodestar_core::chain::Truth;
+use lodestar_core::defence::Defence;
 use lodestar_firewall::store::{MemoryStore, Store};
+use lodestar_guard::{Operator, OperatorSession};
+use lodestar_log::Reader;
 use serde_json::json;
 
-use crate::world::{World, measure, promote, read, rows};
+use crate::world::{World, key, measure, promote, read, rows};
 
 /// One session of many: reads what others read, measures what others measured, promotes something.
 fn busy_session(world: &World, number: usize) {
@@ -95,4 +98,30 @@ fn a_rebuild_leaves_the_same_store_when_it_is_made_twice() {
         world.rebuild_into(&mut store);
         assert_eq!(rows(&mut store), before);
     }
+}
+
+#[test]
+fn an_operators_session_that_lacks_a_defence_says_so_and_counts_for_nobody() {
+    let world = World::new();
+    let lacking = world.keyring().without(&[Defence::Supersession]);
+    let mut session = OperatorSession::open(Operator {
+        log: world.log.clone(),
+        key: key(),
+        trust: world.trust(),
+        keyring: lacking,
+        store: Box::new(MemoryStore::new()),
+        actor: "tester".parse().unwrap(),
+        purpose: "a test",
+    })
+    .unwrap();
+    measure(&mut session, "a.md", "status", json!("kept"));
+    let id = session.id().clone();
+    session.close("done").unwrap();
+    let dir = world.log.session(&id);
+    let opened = Reader::open(&dir).unwrap().next().unwrap().unwrap();
+    let opened = opened.whole(&dir).unwrap().unwrap();
+    assert_eq!(opened["defences_off"], json!(["supersession"]));
+    let mut store = MemoryStore::new();
+    assert_eq!(world.rebuild_into(&mut store).refused.len(), 1);
+    assert!(rows(&mut store).is_empty());
 }

@@ -156,3 +156,20 @@ fn the_axes_have_240_states() {
         Truth::ALL.len() * Retrieval::ALL.len() * Security::ALL.len() * Freshness::ALL.len();
     assert_eq!(states, 240);
 }
+
+#[test]
+fn what_is_gated_starts_restricted_unless_a_harness_takes_that_out() {
+    let claim = samples::claim(1, EvidenceQuality::ExternalDocument);
+    let evidence = samples::evidence(&claim, vec![supporting(EvidenceQuality::ExternalDocument)]);
+    for &defence in Defence::ALL {
+        let rigour = Rigour::without(&[defence]);
+        let axes = Belief::adopt_by(adoption(&claim, &evidence), rigour)
+            .unwrap()
+            .axes();
+        let handed_out = matches!(
+            defence,
+            Defence::GatedStartsRestricted | Defence::IndirectWeighsNothing
+        );
+        assert_eq!(axes.retrieval == Retrieval::Normal, handed_out, "{defence}");
+    }
+}

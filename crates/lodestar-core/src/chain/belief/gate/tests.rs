@@ -240,3 +240,42 @@ proptest! {
         prop_assert_eq!(weighing.truth, expected);
     }
 }
+
+/// Whether the evidence carries its claim for a harness that takes one defence out.
+fn carries_without(defence: Defence, items: &[EvidenceItem]) -> bool {
+    let evidence = samples::evidence(&samples::claim(0, ToolResult), items.to_vec());
+    weigh_by(&evidence, Rigour::without(&[defence])).truth == Truth::Supported
+}
+
+#[test]
+fn each_rule_that_a_harness_takes_out_is_missed_and_no_other() {
+    let document = [supports(ExternalDocument, Fresh, "g")];
+    let inference = [supports(ModelInference, Unknown, "g")];
+    let probe = [supports(SyntheticProbe, Fresh, "g")];
+    let beside = [samples::item(
+        1,
+        Contextualizes,
+        ExternalDocument,
+        Fresh,
+        "g",
+    )];
+    let veto = [
+        supports(DirectObservation, Fresh, "a"),
+        contradicts(ExternalDocument, Fresh, "b"),
+    ];
+    let twice = [
+        supports(DirectObservation, Stale, "g"),
+        samples::item(2, Supports, DirectObservation, Stale, "g"),
+    ];
+    for &defence in Defence::ALL {
+        let reading_carries = defence == Defence::IndirectWeighsNothing;
+        assert_eq!(carries_without(defence, &document), reading_carries);
+        assert_eq!(carries_without(defence, &inference), reading_carries);
+        assert!(!carries_without(defence, &probe));
+        assert!(!carries_without(defence, &beside));
+        let vetoed = defence == Defence::NoVetoByReading;
+        assert_eq!(carries_without(defence, &veto), !vetoed);
+        let counted_twice = defence == Defence::IndependentOrigins;
+        assert_eq!(carries_without(defence, &twice), counted_twice);
+    }
+}
