@@ -4,19 +4,22 @@
 //! rows that follow do not depend on how sessions were interleaved. A change whose turn has not come
 //! yet is given back as [`Waiting`]; [`Rebuild`] keeps those until it has.
 
+use std::collections::HashSet;
+
 use lodestar_core::chain::belief::gate;
 use lodestar_core::chain::transition::AuthorityKind;
 use lodestar_core::chain::{
     Adoption, Belief, BeliefRecord, Claim, EvidenceQuality, EvidenceSet, EvidenceSource, Retrieval,
     Truth, transition,
 };
+use lodestar_core::id::BeliefId;
 use thiserror::Error;
 
 use crate::Plain;
 use crate::event::{Adopted, Cause, Change, FirewallEvent, LogPosition, PromotionGround};
 use crate::judge;
 use crate::row::keys::{Keyring, Standing};
-use crate::row::{BadRow, StoredBelief, StoredRow};
+use crate::row::{BadRow, Key, StoredBelief, StoredRow};
 use crate::store::{HistoryRow, StoreError, Writing};
 
 /// Why an event was not applied.
@@ -91,8 +94,20 @@ fn adopt_results(
     at: &LogPosition,
     way: Way,
 ) -> Result<(), FoldError> {
+    adopt_some(store, keys, results, at, way, &|_| true)
+}
+
+fn adopt_some(
+    store: &mut dyn Writing,
+    keys: &Keyring,
+    results: &[Plain],
+    at: &LogPosition,
+    way: Way,
+    wanted: &dyn Fn(&StoredBelief) -> bool,
+) -> Result<(), FoldError> {
     let beliefs = results.iter();
     let beliefs = beliefs.flat_map(|one| StoredBelief::adopted(one.adopted(), at));
+    let beliefs = beliefs.filter(wanted);
     let mut rows: Vec<_> = beliefs.map(|belief| StoredRow::of(&belief)).collect();
     rows.chunks_mut(MOST_SIGNED)
         .for_each(|some| keys.sign(some));
@@ -374,6 +389,30 @@ impl Rebuild {
             return Ok(());
         }
         adopt_results(store, keys, results, at, Way::Again)
+    }
+
+    /// The same for a store that is thrown away afterwards: of what was adopted it only gets what is ever
+    /// looked at again, which is what a later change names, and what is settled about things that others may
+    /// speak of.
+    pub fn apply_needed(
+        &mut self,
+        store: &mut dyn Writing,
+        keys: &Keyring,
+        results: &[Plain],
+        at: &LogPosition,
+        named: &HashSet<BeliefId>,
+    ) -> Result<(), FoldError> {
+        if at.seq < store.next(keys.own_id().as_str(), &at.log)? {
+            return Ok(());
+        }
+        // INVARIANT: an adoption is read again by its id, if a change names it, or by its key among those
+        // that are settled; there is no third way in this file or in `Plain::contested`.
+        let is_needed = |belief: &StoredBelief| {
+            let is_settled = belief.record.axes.truth != Truth::Unverified;
+            named.contains(&belief.record.id)
+                || (is_settled && Key::of(&belief.claim.scope, &belief.claim.predicate).is_some())
+        };
+        adopt_some(store, keys, results, at, Way::Again, &is_needed)
     }
 
     /// Applies what had to wait, and gives back what never had its turn: two sessions that both

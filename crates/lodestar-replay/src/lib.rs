@@ -19,4 +19,4 @@ mod session;
 pub use examine::{StoreFinding, StoreReport, examine};
 pub use follow::{Followed, Refused, ReplayError, StoreProgress, catch_up, follow_alone, rebuild};
 pub use results::{Adoption, Called, Recorded, Results, Returned, UnreadableBeliefs, extractors};
-pub use session::{DeriveError, Difference, Otherwise, SessionReplay, derive};
+pub use session::{DeriveError, Difference, Otherwise, Seen, SessionReplay, derive, derive_seen};

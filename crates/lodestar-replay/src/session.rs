@@ -7,6 +7,7 @@ mod actions;
 mod beliefs;
 
 use std::fmt;
+use std::panic::resume_unwind;
 
 use lodestar_core::event::EventType;
 use lodestar_core::key::PublicKey;
@@ -22,6 +23,7 @@ use serde_json::Value;
 use thiserror::Error;
 
 use crate::follow::ReplayError;
+use crate::results::{Recorded, Results, UnreadableBeliefs};
 use actions::Actions;
 
 /// Where the log and what follows from it differ.
@@ -96,6 +98,21 @@ impl SessionReplay {
         self
     }
 
+    fn nothing(session: &SessionId) -> Self {
+        Self {
+            session: session.clone(),
+            defences_off: Vec::new(),
+            events: 0,
+            verdicts: 0,
+            answers: 0,
+            clearances: 0,
+            beliefs: 0,
+            differences: Vec::new(),
+            redacted: Vec::new(),
+            otherwise: None,
+        }
+    }
+
     /// Whether everything that was derived is as the log says.
     pub fn agrees(&self) -> bool {
         self.differences.is_empty()
@@ -132,6 +149,11 @@ pub enum DeriveError {
     },
 }
 
+/// Somebody who looks on: each event of the session in its order, what it says of beliefs, and how to read it
+/// whole.
+pub type Seen<'a> =
+    &'a mut (dyn FnMut(&Event, Result<&Recorded, &UnreadableBeliefs>, &Results) + Send);
+
 /// Derives a session again. `operators` are the people whose orders about beliefs count; `other` is a
 /// policy to compare with.
 pub fn derive(
@@ -140,21 +162,54 @@ pub fn derive(
     operators: &[PublicKey],
     other: Option<Policy>,
 ) -> Result<SessionReplay, DeriveError> {
+    derive_seen(log, session, operators, other, &mut |_, _, _| ())
+}
+
+/// The same, while somebody looks on. What they see is what the log says; that it follows is known when
+/// this returns.
+pub fn derive_seen(
+    log: &ProjectLog,
+    session: &SessionId,
+    operators: &[PublicKey],
+    other: Option<Policy>,
+    seen: Seen<'_>,
+) -> Result<SessionReplay, DeriveError> {
+    // Neither reads what the other finds.
+    let (actions, beliefs) = std::thread::scope(|scope| {
+        let beliefs = scope.spawn(|| {
+            let mut found = SessionReplay::nothing(session);
+            beliefs::derive(log, session, operators, &mut found, seen).map(|()| found)
+        });
+        let actions = derive_actions(log, session, other);
+        let beliefs = beliefs.join();
+        (
+            actions,
+            beliefs.unwrap_or_else(|panic| resume_unwind(panic)),
+        )
+    });
+    let (mut replay, beliefs) = (actions?, beliefs?);
+    replay.beliefs = beliefs.beliefs;
+    replay.differences.extend(beliefs.differences);
+    replay.redacted.extend(beliefs.redacted);
+    replay.redacted.sort_unstable();
+    replay.redacted.dedup();
+    replay.differences.sort_by_key(|difference| difference.seq);
+    Ok(replay)
+}
+
+fn derive_actions(
+    log: &ProjectLog,
+    session: &SessionId,
+    other: Option<Policy>,
+) -> Result<SessionReplay, DeriveError> {
     let dir = log.session(session);
     let mut reader = Reader::open(&dir).map_err(ReplayError::from)?;
     let first = next(&mut reader, session)?;
     let first = first.ok_or_else(|| DeriveError::NoOpening(session.clone()))?;
     let mut replay = SessionReplay {
-        session: session.clone(),
-        defences_off: Vec::new(),
         events: 1,
-        verdicts: 0,
-        answers: 0,
-        clearances: 0,
-        beliefs: 0,
-        differences: Vec::new(),
-        redacted: Vec::new(),
         otherwise: other.is_some().then(Vec::new),
+        ..SessionReplay::nothing(session)
     };
     let place = LogName {
         project: log.project().clone(),
@@ -184,10 +239,6 @@ pub fn derive(
             None => replay.redacted.push(event.seq),
         }
     }
-    beliefs::derive(log, session, operators, &mut replay)?;
-    replay.redacted.sort_unstable();
-    replay.redacted.dedup();
-    replay.differences.sort_by_key(|difference| difference.seq);
     Ok(replay)
 }
 

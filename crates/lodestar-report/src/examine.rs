@@ -3,24 +3,22 @@
 //! The log is verified, then derived again, and only then read for the report. Of a log that fails
 //! either, nothing is told but what is wrong and where: a forged story is not rendered.
 
-use std::collections::BTreeSet;
+mod elsewhere;
+
 use std::io;
 
 use lodestar_core::defence::Defence;
 use lodestar_core::name::{ProjectId, SessionId};
 use lodestar_core::sensitivity::Sensitivity;
-use lodestar_firewall::event::FirewallEvent;
-use lodestar_log::verify::{
-    ProjectReport, Remark, SessionReport, VerifyOptions, verify_project, verify_session,
-};
-use lodestar_log::{Ledger, Problem, ProjectLog, Reader, SessionDir, Trust};
-use lodestar_replay::{DeriveError, ReplayError, SessionReplay, derive};
+use lodestar_log::verify::{ProjectReport, Remark, SessionReport, VerifyOptions, verify_project};
+use lodestar_log::{Problem, ProjectLog, Reader, SessionDir, Trust};
+use lodestar_replay::{DeriveError, ReplayError, SessionReplay, derive_seen};
 use serde::Serialize;
 use serde_json::Value;
 use thiserror::Error;
 
-use crate::fold::{Changed, Fold};
-use crate::limits::{changes_others, limits};
+use crate::fold::Fold;
+use crate::limits::limits;
 use crate::model::{
     Beliefs, FORMAT, Integrity, KeyUsed, Recovered, Redaction, Report, Session, Tally,
 };
@@ -188,12 +186,22 @@ impl Examination<'_> {
             let gone = Wrong::said("the ledger knows no such session, or its directory is gone");
             return Ok(self.refused(Because::NotIntact, vec![gone]));
         };
-        if let Some(off) = self.defences_off()?
+        if let Some(off) = defences_off(self.dir)?
             && !is_believed
         {
             return Ok(self.refused(Because::DefencesOff, off));
         }
-        let replay = match derive(&log, self.dir.session(), &self.trust.operators, None) {
+        // What the fold gathers counts if everything follows, and not before.
+        let mut fold = Fold::new(self.dir, verified.events, self.ceiling);
+        let (session, operators) = (self.dir.session(), &self.trust.operators);
+        let replay = derive_seen(
+            &log,
+            session,
+            operators,
+            None,
+            &mut |event, recorded, results| fold.see(event, recorded, results),
+        );
+        let replay = match replay {
             Ok(replay) => replay,
             Err(DeriveError::Replay(ReplayError::Io(problem))) => return Err(problem.into()),
             Err(problem) => {
@@ -208,7 +216,7 @@ impl Examination<'_> {
             });
             return Ok(self.refused(Because::DoesNotFollow, differs.collect()));
         }
-        let report = self.told(&log, &project, verified, &replay)?;
+        let report = self.told(&log, &project, &replay, fold)?;
         Ok(Projection::Report(Box::new(report)))
     }
 
@@ -224,30 +232,18 @@ impl Examination<'_> {
         })
     }
 
-    /// The defences that the session says were taken out.
-    fn defences_off(&self) -> Result<Option<Vec<Wrong>>, ReportError> {
-        let first = Reader::open(self.dir)?.next_event().ok().flatten();
-        let payload = first.and_then(|event| event.whole(self.dir).ok()).flatten();
-        let off = payload.and_then(|mut payload| payload.get_mut("defences_off").map(Value::take));
-        Ok(match off {
-            None | Some(Value::Null | Value::Bool(false)) => None,
-            Some(Value::Array(names)) if names.is_empty() => None,
-            Some(off) => Some(vec![Wrong {
-                seq: Some(0),
-                ..Wrong::said(format!("`defences_off` is {off}"))
-            }]),
-        })
-    }
-
     fn told(
         &self,
         log: &ProjectLog,
         project: &ProjectReport,
-        verified: &SessionReport,
         replay: &SessionReplay,
+        mut fold: Fold<'_>,
     ) -> Result<Report, ReportError> {
-        let mut fold = Fold::over(self.dir, verified, self.ceiling)?;
-        let left_out = self.moved_elsewhere(log, &mut fold)?;
+        let verified = project.sessions.first().ok_or(ReportError::Changed)?;
+        if !fold.has_seen(verified) {
+            return Err(ReportError::Changed);
+        }
+        let left_out = elsewhere::moved(self, log, &mut fold)?;
         let hostile = fold.retained()?;
         let answers = answers::answers(&fold, verified);
         let limits = limits(&fold, verified, &left_out);
@@ -278,7 +274,7 @@ impl Examination<'_> {
             refused_calls: fold.refused_calls,
             forged: fold.forged,
             beliefs: Beliefs {
-                tally: tally(&fold.beliefs),
+                tally: Tally::of(&fold.beliefs),
                 list: fold.beliefs,
             },
             decisions: fold.decisions,
@@ -290,37 +286,6 @@ impl Examination<'_> {
             integrity,
             limits,
         })
-    }
-
-    /// Beliefs outlive sessions: what other sessions that verify did to those of this one. What is left
-    /// out is said.
-    fn moved_elsewhere(
-        &self,
-        log: &ProjectLog,
-        fold: &mut Fold<'_>,
-    ) -> Result<Vec<String>, ReportError> {
-        let mut left_out = Vec::new();
-        for other in log.sessions_on_disk()? {
-            if other == *self.dir.session() {
-                continue;
-            }
-            let dir = log.session(&other);
-            let changes = changes_of(&dir, fold);
-            if changes.is_empty() {
-                continue;
-            }
-            let (ledger, _) = Ledger::read(log, self.trust, &BTreeSet::new())?;
-            let facts = ledger.session(&other);
-            let verified = verify_session(&dir, facts, self.trust, &|_| ())?;
-            if facts.is_none() || !verified.is_intact() {
-                left_out.push(format!(
-                    "Session {other} changes beliefs of this one, but it does not verify: what it says is left out."
-                ));
-                continue;
-            }
-            changes.into_iter().for_each(|change| fold.moved(change));
-        }
-        Ok(left_out)
     }
 
     fn integrity(
@@ -385,50 +350,17 @@ impl Examination<'_> {
     }
 }
 
-/// What a session did to beliefs of the one that is reported on.
-fn changes_of(dir: &SessionDir, fold: &Fold<'_>) -> Vec<Changed> {
-    let Ok(reader) = Reader::open(dir) else {
-        return Vec::new();
-    };
-    let mut found = Vec::new();
-    for event in reader.map_while(Result::ok) {
-        let kind = lodestar_core::event::EventType::parse(event.kind.as_bytes());
-        let Some(kind) = kind.filter(|kind| changes_others(*kind)) else {
-            continue;
-        };
-        let payload = event.whole(dir).ok().flatten();
-        let read = payload.and_then(|payload| FirewallEvent::read(kind, payload)?.ok());
-        let changes = match read {
-            Some(FirewallEvent::Adopted(adopted)) => adopted.changes,
-            Some(FirewallEvent::Moved(moved)) => moved.changes,
-            Some(FirewallEvent::Promoted(promoted)) => vec![promoted.change],
-            _ => continue,
-        };
-        let ours = changes.into_iter().filter(|one| fold.knows(one.belief));
-        found.extend(ours.map(|one| Changed::new(one, event.seq, Some(dir.session()))));
-    }
-    found
-}
-
-fn tally(beliefs: &[crate::model::Belief]) -> Vec<Tally> {
-    let mut tally: Vec<Tally> = Vec::new();
-    for belief in beliefs {
-        let axes = belief.axes;
-        let same = |one: &&mut Tally| {
-            (one.truth, one.retrieval, one.security, one.freshness)
-                == (axes.truth, axes.retrieval, axes.security, axes.freshness)
-        };
-        match tally.iter_mut().find(same) {
-            Some(one) => one.beliefs += 1,
-            None => tally.push(Tally {
-                truth: axes.truth,
-                retrieval: axes.retrieval,
-                security: axes.security,
-                freshness: axes.freshness,
-                beliefs: 1,
-            }),
-        }
-    }
-    tally.sort_by_key(|one| std::cmp::Reverse(one.beliefs));
-    tally
+/// The defences that the session says were taken out.
+fn defences_off(dir: &SessionDir) -> Result<Option<Vec<Wrong>>, ReportError> {
+    let first = Reader::open(dir)?.next_event().ok().flatten();
+    let payload = first.and_then(|event| event.whole(dir).ok()).flatten();
+    let off = payload.and_then(|mut payload| payload.get_mut("defences_off").map(Value::take));
+    Ok(match off {
+        None | Some(Value::Null | Value::Bool(false)) => None,
+        Some(Value::Array(names)) if names.is_empty() => None,
+        Some(off) => Some(vec![Wrong {
+            seq: Some(0),
+            ..Wrong::said(format!("`defences_off` is {off}"))
+        }]),
+    })
 }

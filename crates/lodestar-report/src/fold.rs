@@ -16,13 +16,13 @@ use lodestar_core::merkle::Frontier;
 use lodestar_core::sensitivity::Sensitivity;
 use lodestar_core::time::Timestamp;
 use lodestar_kernel::opening::Opening;
+use lodestar_kernel::terse;
 use lodestar_log::verify::SessionReport;
-use lodestar_log::{Event, Payload, Reader, SessionDir};
-use lodestar_replay::Results;
+use lodestar_log::{Event, Payload, SessionDir};
+use lodestar_replay::{Recorded, Results, UnreadableBeliefs};
 use serde::de::DeserializeOwned;
 
 use crate::bounded::bounded;
-use crate::examine::ReportError;
 use crate::model::{
     Action, Alert, Belief, Calibration, Counts, Decision, Drift, Forged, Move, PolicyInForce,
     RefusedCall, Request, Said, ServerNote, Wary,
@@ -41,7 +41,10 @@ pub(crate) struct Gone {
 pub(crate) struct Fold<'a> {
     dir: &'a SessionDir,
     ceiling: Sensitivity,
-    results: Results,
+    opening: Option<Opening>,
+    /// How many events were verified.
+    events: u64,
+    tree: Frontier,
     pub(crate) counts: Counts,
     pub(crate) opened_at: Option<Timestamp>,
     pub(crate) last_at: Option<Timestamp>,
@@ -82,35 +85,41 @@ pub(crate) struct Fold<'a> {
 }
 
 impl<'a> Fold<'a> {
-    /// Goes through the events that were verified, and no others.
-    pub(crate) fn over(
-        dir: &'a SessionDir,
-        verified: &SessionReport,
-        ceiling: Sensitivity,
-    ) -> Result<Self, ReportError> {
-        let mut fold = Self::new(dir, ceiling);
-        let mut tree = Frontier::new();
-        let reader = Reader::open(dir)?;
-        let many = usize::try_from(verified.events).unwrap_or(usize::MAX);
-        for event in reader.take(many) {
-            let event = event.map_err(|_| ReportError::Changed)?;
-            tree.push(event.leaf_hash);
-            fold.take(&event)?;
+    /// Takes in an event that was verified, while it is derived again.
+    pub(crate) fn see(
+        &mut self,
+        event: &Event,
+        recorded: Result<&Recorded, &UnreadableBeliefs>,
+        results: &Results,
+    ) {
+        if event.seq >= self.events {
+            return;
         }
-        // Somebody could have written another log while this one was looked at.
-        if tree.size() != verified.events || tree.root() != verified.root {
-            return Err(ReportError::Changed);
+        if event.seq == 0 {
+            self.opening = results.opening().cloned();
         }
-        fold.counts.events = verified.events;
-        Ok(fold)
+        self.tree.push(event.leaf_hash);
+        self.take(event, recorded);
     }
 
-    fn new(dir: &'a SessionDir, ceiling: Sensitivity) -> Self {
+    /// Whether all events were seen that were verified, and no others: somebody could have written another
+    /// log while this one was looked at.
+    pub(crate) fn has_seen(&self, verified: &SessionReport) -> bool {
+        self.tree.size() == verified.events && self.tree.root() == verified.root
+    }
+
+    /// Before the first of so many events.
+    pub(crate) fn new(dir: &'a SessionDir, events: u64, ceiling: Sensitivity) -> Self {
         Self {
             dir,
             ceiling,
-            results: Results::new(dir),
-            counts: Counts::default(),
+            opening: None,
+            events,
+            tree: Frontier::new(),
+            counts: Counts {
+                events,
+                ..Counts::default()
+            },
             opened_at: None,
             last_at: None,
             purpose: String::new(),
@@ -145,18 +154,17 @@ impl<'a> Fold<'a> {
     }
 
     fn opening(&self) -> Option<&Opening> {
-        self.results.opening()
+        self.opening.as_ref()
     }
 
-    fn take(&mut self, event: &Event) -> Result<(), ReportError> {
+    fn take(&mut self, event: &Event, recorded: Result<&Recorded, &UnreadableBeliefs>) {
         self.last_at = Some(event.time);
         let kind = EventType::parse(event.kind.as_bytes());
         if let Payload::Redacted { by } = event.payload {
             let seq = event.seq;
             self.redacted.push(Gone { seq, kind, by });
         }
-        // First: what a line leaves out because the opening says it is known only then.
-        self.take_beliefs(event)?;
+        self.take_beliefs(event, recorded);
         match kind {
             Some(EventType::SESSION_OPENED) => self.opened(event),
             Some(EventType::ACTION_PROPOSED) => self.proposed(event),
@@ -181,14 +189,11 @@ impl<'a> Fold<'a> {
             Some(kind) => self.noted(kind, event),
             None => {}
         }
-        Ok(())
     }
 
     /// The payload of an event, whole; nothing where it was redacted or is of another shape.
     fn read<T: DeserializeOwned>(&mut self, event: &Event) -> Option<T> {
-        let read = self
-            .results
-            .whole(event)
+        let read = terse::whole(event, self.dir, self.opening.as_ref())
             .map_err(|problem| problem.to_string());
         let read = read.and_then(|payload| {
             let Some(payload) = payload else {

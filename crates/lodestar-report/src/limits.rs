@@ -1,6 +1,5 @@
 //! What a report does not say.
 
-use lodestar_core::event::EventType;
 use lodestar_log::verify::SessionReport;
 
 use crate::fold::Fold;
@@ -87,14 +86,4 @@ pub(crate) fn limits(fold: &Fold<'_>, verified: &SessionReport, others: &[String
         add(format!("Not defended: {one}"), Vec::new());
     }
     limits
-}
-
-/// Whether events of this type can change where a belief of another session stands.
-pub(crate) fn changes_others(kind: EventType) -> bool {
-    [
-        EventType::BELIEF_ADOPTED,
-        EventType::BELIEF_MOVED,
-        EventType::BELIEF_PROMOTED,
-    ]
-    .contains(&kind)
 }

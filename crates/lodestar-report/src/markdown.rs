@@ -130,12 +130,17 @@ fn cited(events: &[u64]) -> String {
     }
 }
 
-/// A value that others wrote, in a code span. A backtick would end it, so it is named.
+/// A value that others wrote, in a code span: its fence is longer than any run of backticks in it, so that
+/// nothing in it ends it.
 fn code(text: &(impl ToString + ?Sized)) -> String {
-    let shown = inert::whole(&text.to_string()).replace('`', "⟨U+0060⟩");
-    match shown.trim().is_empty() {
-        true => format!("`\"{shown}\"`"),
-        false => format!("`{shown}`"),
+    let shown = inert::whole(&text.to_string());
+    let runs = shown.split(|c| c != '`').map(str::len);
+    let fence = "`".repeat(runs.max().unwrap_or(0) + 1);
+    match shown.contains('`') || shown.trim().is_empty() {
+        // One blank on each side belongs to the fence; a span of blanks alone would keep them.
+        true if shown.trim().is_empty() => format!("`\"{shown}\"`"),
+        true => format!("{fence} {shown} {fence}"),
+        false => format!("{fence}{shown}{fence}"),
     }
 }
 
@@ -158,7 +163,8 @@ mod tests {
 
     #[test]
     fn nothing_that_others_wrote_is_markup() {
-        assert_eq!(code(&"a `b` <c>"), "`a ⟨U+0060⟩b⟨U+0060⟩ <c>`");
+        assert_eq!(code(&"a `b` <c>"), "`` a `b` <c> ``");
+        assert_eq!(code(&"```"), "```` ``` ````");
         assert_eq!(code(&"x\n# heading"), "`x␊# heading`");
         assert_eq!(code(&""), "`\"\"`");
         assert_eq!(code(&" "), "`\" \"`");

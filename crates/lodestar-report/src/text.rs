@@ -1,8 +1,9 @@
 //! Sentences that every form of a report has in common.
 
+use lodestar_core::chain::Truth;
 use lodestar_core::ladder::Verdict;
 
-use crate::model::{Action, Belief, Judged, Request, Wary};
+use crate::model::{Action, Belief, Decision, Judged, Request, Wary};
 use crate::words;
 
 /// `confidence 0.95 · truth=supported · retrieval=normal · security=clean · freshness=fresh · authority observed`
@@ -25,6 +26,20 @@ pub(crate) fn action(action: &Action) -> String {
         "({}, {}, {}, final phase {})",
         action.level, action.blast_radius, action.reversibility, action.phase
     )
+}
+
+/// The short ones of its arguments, for a line.
+pub(crate) fn briefly(action: &Action) -> String {
+    const SHORT: usize = 40;
+    let values = action
+        .arguments
+        .iter()
+        .filter_map(|one| one.value.as_deref());
+    let short: Vec<&str> = values
+        .filter(|value| value.len() <= SHORT)
+        .take(3)
+        .collect();
+    short.join(" ")
 }
 
 /// `hold by policy:ask-push: to ask for it is permitted, to run it is not`; the reason is others' words
@@ -85,6 +100,26 @@ pub(crate) fn request(request: &Request) -> String {
     format!(
         "asked {people} until {}",
         words::seconds(request.expires_at)
+    )
+}
+
+/// What a decision stood on, counted; the JSON report and the page list each.
+pub(crate) fn grounds(decision: &Decision) -> String {
+    let all = &decision.rests_on;
+    let supported = all.iter().filter(|one| one.truth == Some(Truth::Supported));
+    let read = all.iter().filter(|one| one.rests_on_reading == Some(true));
+    let mut adopted: Vec<u64> = all.iter().filter_map(|one| one.adopted).collect();
+    adopted.sort_unstable();
+    adopted.dedup();
+    format!(
+        "stood on {}, {} of them supported then, {} going back to something read ({})",
+        words::count(all.len() as u64, "belief"),
+        supported.count(),
+        read.count(),
+        match adopted.is_empty() {
+            true => "none of this session".to_owned(),
+            false => cite(&adopted),
+        }
     )
 }
 

@@ -227,7 +227,7 @@ fn what_is_kept_can_be_looked_at_with_the_commands_it_names() {
     let run = world.run(&["demo", "--keep", "../it's kept"]).expect(0);
     let (_, further) = run.out.split_once("To look further:\n").expect("commands");
     let commands: Vec<&str> = further.lines().map(str::trim).collect();
-    assert_eq!(commands.len(), 8);
+    assert_eq!(commands.len(), 9);
     let codes: Vec<Option<i32>> = commands[1..]
         .iter()
         .map(|line| {
@@ -237,7 +237,7 @@ fn what_is_kept_can_be_looked_at_with_the_commands_it_names() {
             shell.output().expect("started").status.code()
         })
         .collect();
-    assert_eq!(codes, [0, 0, 0, 0, 0, 1, 1].map(Some));
+    assert_eq!(codes, [0, 0, 0, 0, 0, 0, 1, 1].map(Some));
     // By its name alone where that leads to the same program.
     let mut command = world.command(&["demo", "--keep", "named"]);
     let binary = Path::new(env!("CARGO_BIN_EXE_lodestar"));

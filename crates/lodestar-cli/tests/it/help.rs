@@ -23,6 +23,7 @@ const COMMANDS: &[&[&str]] = &[
     &["tools", "grade"],
     &["halt"],
     &["replay"],
+    &["report"],
     &["log"],
     &["log", "list"],
     &["log", "show"],
@@ -124,6 +125,7 @@ fn wrong_arguments_are_exit_2_and_say_so_in_json_too() {
         &["tools", "list", "--project", "web"],
         &["halt"],
         &["replay"],
+        &["report"],
         &["completions", "cmd"],
     ] {
         let run = world.run(args).expect(2);

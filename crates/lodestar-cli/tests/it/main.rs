@@ -33,6 +33,7 @@ mod proxy;
 mod redact;
 mod reflect;
 mod replay;
+mod reports;
 mod review;
 mod show;
 mod signed;

@@ -19,7 +19,7 @@ use lodestar_kernel::record::{Cleared, Finished, Proposal, Rejected, Rejection, 
 use lodestar_kernel::registry::ToolRecord;
 use lodestar_log::Event;
 use lodestar_policy::{ApprovalRequest, Gate, Judgement, explain};
-use serde_json::Value;
+use serde_json::{Map, Value};
 
 use super::{Difference, Otherwise, SessionReplay};
 use notes::Notes;
@@ -363,6 +363,10 @@ impl Actions {
                 if std::mem::replace(&mut action.ended, true) {
                     notes.differ("an end", "that the action had ended before");
                 }
+                // Nothing that may still come is held against these, and a long session has many.
+                action.proposal.action.arguments = Map::new();
+                action.proposal.provenance = Vec::new();
+                action.proposal.dependencies = Vec::new();
             }
             None => notes.differ("an end", "that no such action was proposed"),
         }

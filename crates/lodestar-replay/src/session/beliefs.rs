@@ -3,19 +3,21 @@
 //! Beliefs outlive sessions, so all sessions of the project are followed, in a store of their own; what
 //! is compared are the events of the one that was asked for.
 
+use std::collections::HashSet;
 use std::sync::Arc;
 
+use lodestar_core::event::EventType;
 use lodestar_core::id::BeliefId;
 use lodestar_core::key::{PublicKey, SecretKey};
 use lodestar_core::name::SessionId;
 use lodestar_firewall::Plain;
-use lodestar_firewall::event::{LogName, LogPosition};
-use lodestar_firewall::fold::Rebuild;
+use lodestar_firewall::event::{FirewallEvent, LogName, LogPosition};
+use lodestar_firewall::fold::{self, Rebuild};
 use lodestar_firewall::row::keys::Keyring;
 use lodestar_firewall::store::{MemoryStore, Store as _};
 use lodestar_log::{ProjectLog, Reader};
 
-use super::{Difference, SessionReplay};
+use super::{Difference, Seen, SessionReplay};
 use crate::follow::{ReplayError, transact};
 use crate::results::{Recorded, Results};
 
@@ -24,6 +26,7 @@ pub(super) fn derive(
     session: &SessionId,
     operators: &[PublicKey],
     replay: &mut SessionReplay,
+    seen: Seen<'_>,
 ) -> Result<(), ReplayError> {
     // The rows are thrown away afterwards, so any key signs them.
     let mut seed = [0; 32];
@@ -33,6 +36,7 @@ pub(super) fn derive(
     let mut store = MemoryStore::new();
     let mut fold = Rebuild::default();
     let mut suspects = Vec::new();
+    let named = named(log)?;
     for other in log.sessions_on_disk()? {
         let name = LogName {
             project: log.project().clone(),
@@ -45,8 +49,8 @@ pub(super) fn derive(
             &keys,
             &mut store,
             &mut fold,
-            &mut suspects,
-            is_this.then_some(&mut *replay),
+            (&mut suspects, &named),
+            is_this.then_some((&mut *replay, &mut *seen)),
         )?;
     }
     let mut left = Vec::new();
@@ -75,6 +79,34 @@ pub(super) fn derive(
     Ok(())
 }
 
+/// Every belief that some event of the project changes. A line that cannot be read says nothing here, and is
+/// found where it is followed.
+fn named(log: &ProjectLog) -> Result<HashSet<BeliefId>, ReplayError> {
+    let mut named = HashSet::new();
+    for session in log.sessions_on_disk()? {
+        let dir = log.session(&session);
+        let Ok(reader) = Reader::open(&dir) else {
+            continue;
+        };
+        for event in reader.map_while(Result::ok) {
+            let kind = EventType::parse(event.kind.as_bytes());
+            let changes = [
+                EventType::BELIEF_ADOPTED,
+                EventType::BELIEF_MOVED,
+                EventType::BELIEF_PROMOTED,
+            ];
+            let Some(kind) = kind.filter(|kind| changes.contains(kind)) else {
+                continue;
+            };
+            let payload = event.whole(&dir).ok().flatten();
+            let read = payload.and_then(|payload| FirewallEvent::read(kind, payload)?.ok());
+            let changed = read.iter().flat_map(fold::changes);
+            named.extend(changed.map(|change| change.belief));
+        }
+    }
+    Ok(named)
+}
+
 /// Adoptions that were recorded as plain, and the beliefs of the same log that had a say in them.
 fn contested(
     store: &mut MemoryStore,
@@ -99,9 +131,13 @@ fn follow(
     keys: &Keyring,
     store: &mut MemoryStore,
     fold: &mut Rebuild,
-    suspects: &mut Vec<(u64, BeliefId)>,
-    mut replay: Option<&mut SessionReplay>,
+    (suspects, named): (&mut Vec<(u64, BeliefId)>, &HashSet<BeliefId>),
+    this: Option<(&mut SessionReplay, Seen<'_>)>,
 ) -> Result<(), ReplayError> {
+    let (mut replay, mut seen) = match this {
+        Some((replay, seen)) => (Some(replay), Some(seen)),
+        None => (None, None),
+    };
     let dir = log.session(&name.session);
     let reader = match Reader::open(&dir) {
         Ok(reader) => reader,
@@ -116,7 +152,11 @@ fn follow(
             seq: event.seq,
             leaf: event.leaf_hash,
         };
-        let applied = match results.follow(&event) {
+        let recorded = results.follow(&event);
+        if let Some(seen) = &mut seen {
+            seen(&event, recorded.as_ref(), &results);
+        }
+        let applied = match recorded {
             Ok(Recorded::Other) => continue,
             Ok(Recorded::Redacted) => {
                 if let Some(replay) = replay.as_deref_mut() {
@@ -139,7 +179,9 @@ fn follow(
                 if replay.is_some() {
                     suspects.extend(contested(store, keys, &plain, &at)?);
                 }
-                transact(store, |tx| Ok(fold.apply_results(tx, keys, &plain, &at)?))
+                transact(store, |tx| {
+                    Ok(fold.apply_needed(tx, keys, &plain, &at, named)?)
+                })
             }
         };
         if let Some(replay) = replay.as_deref_mut() {

@@ -5,13 +5,14 @@ use std::collections::BTreeMap;
 use lodestar_core::chain::{ActionState, OutcomeResult};
 use lodestar_core::digest::Digest;
 use lodestar_core::id::{ActionId, DecisionId, ObservationId, RequestId};
-use lodestar_core::ladder::{Say, Verdict};
+use lodestar_core::ladder::{CedarAnswer, Rung, Say, Verdict};
+use lodestar_core::name::PolicyId;
 use lodestar_core::provenance::{ArgumentProvenance, Label};
 use lodestar_core::sensitivity::Sensitivity;
 use lodestar_kernel::record::{Proposal, Rejected as Rejection, Rejection as Why, Unknown};
 use lodestar_kernel::tool::ToolError;
 use lodestar_log::Event;
-use lodestar_policy::{Judgement, Tightener};
+use lodestar_policy::{EvaluationError, Signal, Tightened, Tightener};
 use serde::Deserialize;
 use serde_json::{Map, Value};
 
@@ -42,6 +43,24 @@ struct FinishedLine {
     effect_observations: Option<Vec<ObservationId>>,
     #[serde(default)]
     error: Option<ToolError>,
+}
+
+/// As much of a verdict as is shown; what is left out is what an allow usually says.
+#[derive(Deserialize)]
+struct JudgedLine {
+    action: ActionId,
+    verdict: Verdict,
+    #[serde(default)]
+    answer: Option<CedarAnswer>,
+    policies: Vec<PolicyId>,
+    #[serde(default)]
+    errors: Vec<EvaluationError>,
+    #[serde(default)]
+    tightened: Vec<Tightened>,
+    #[serde(default)]
+    signals: Vec<Signal>,
+    #[serde(default)]
+    heard: Vec<Signal>,
 }
 
 impl Fold<'_> {
@@ -186,7 +205,7 @@ impl Fold<'_> {
     }
 
     pub(super) fn judged(&mut self, event: &Event) {
-        let Some(judgement) = self.read::<Judgement>(event) else {
+        let Some(judgement) = self.read_line::<JudgedLine>(event) else {
             return;
         };
         match judgement.verdict {
@@ -194,10 +213,11 @@ impl Fold<'_> {
             Verdict::Hold => self.counts.held += 1,
             Verdict::Deny => self.counts.denied += 1,
         }
-        let Some(sensitivity) = self.action(judgement.action).map(|one| one.sensitivity) else {
+        let known = self.action(judgement.action);
+        let Some((sensitivity, level)) = known.map(|one| (one.sensitivity, one.level)) else {
             return;
         };
-        let reason = self.reason(&why(&judgement), sensitivity);
+        let reason = self.reason(&why(&judgement, level), sensitivity);
         if let Some(action) = self.action(judgement.action) {
             action.phase = ActionState::Arbitrated;
             action.judged = Some(Judged {
@@ -337,9 +357,10 @@ fn in_words(value: &Value) -> String {
 }
 
 /// Why the verdict is what it is, in one line.
-fn why(judgement: &Judgement) -> String {
+fn why(judgement: &JudgedLine, level: Rung) -> String {
     let mut parts = Vec::new();
-    let said = (judgement.answer.run, judgement.answer.ask);
+    let answer = judgement.answer.unwrap_or(CedarAnswer::PERMITTED);
+    let said = (answer.run, answer.ask);
     parts.push(
         match said {
             (Say::Forbid, _) | (_, Say::Forbid) => "it is forbidden",
@@ -349,6 +370,11 @@ fn why(judgement: &Judgement) -> String {
         }
         .to_owned(),
     );
+    match (level, judgement.verdict) {
+        (Rung::L5, Verdict::Deny) => parts.push("L5 never runs".to_owned()),
+        (Rung::L4, Verdict::Hold) => parts.push("L4 always waits for a person".to_owned()),
+        _ => {}
+    }
     for error in &judgement.errors {
         parts.push(format!("could not be evaluated: {}", error.message));
     }

@@ -6,11 +6,10 @@ use lodestar_core::id::BeliefId;
 use lodestar_core::name::SessionId;
 use lodestar_firewall::event::{Adopted, Cause, Change, FirewallEvent};
 use lodestar_log::Event;
-use lodestar_replay::Recorded;
+use lodestar_replay::{Recorded, UnreadableBeliefs};
 
 use super::Fold;
 use crate::bounded::{VALUE, bounded};
-use crate::examine::ReportError;
 use crate::model::{Belief, Decision, Ground, Move};
 
 /// A change of a belief, with its place in the belief's own order.
@@ -22,7 +21,7 @@ pub(crate) struct Changed {
 
 impl Changed {
     /// A change, as an event of a session says it.
-    pub(crate) fn new(change: Change, seq: u64, session: Option<&SessionId>) -> Self {
+    pub(crate) fn new(change: &Change, seq: u64, session: Option<&SessionId>) -> Self {
         let cause = in_words(&change.cause);
         let moves = change.moves.iter().map(|step| Move {
             seq,
@@ -40,29 +39,32 @@ impl Changed {
 }
 
 impl Fold<'_> {
-    pub(super) fn take_beliefs(&mut self, event: &Event) -> Result<(), ReportError> {
-        match self.results.follow(event) {
+    pub(super) fn take_beliefs(
+        &mut self,
+        event: &Event,
+        recorded: Result<&Recorded, &UnreadableBeliefs>,
+    ) {
+        match recorded {
             Ok(Recorded::Other | Recorded::Redacted) => {}
-            Ok(Recorded::Event(recorded)) => self.changed_by(*recorded, event.seq),
+            Ok(Recorded::Event(recorded)) => self.changed_by(recorded, event.seq),
             Ok(Recorded::Results(adoption)) => {
-                for plain in adoption.plain() {
-                    self.adopt(plain.into_adopted(), event.seq);
+                for (_, plain) in &adoption.results {
+                    self.adopt(plain.adopted(), event.seq);
                 }
             }
             Err(problem) => self.odd.push((event.seq, problem.to_string())),
         }
-        Ok(())
     }
 
-    fn changed_by(&mut self, recorded: FirewallEvent, seq: u64) {
+    fn changed_by(&mut self, recorded: &FirewallEvent, seq: u64) {
         match recorded {
             FirewallEvent::Adopted(adopted) => self.adopt(adopted, seq),
             FirewallEvent::Moved(moved) => {
-                for change in moved.changes {
+                for change in &moved.changes {
                     self.change(change, seq);
                 }
             }
-            FirewallEvent::Promoted(promoted) => self.change(promoted.change, seq),
+            FirewallEvent::Promoted(promoted) => self.change(&promoted.change, seq),
             FirewallEvent::ResultsAdopted(_)
             | FirewallEvent::ReadPrivileged(_)
             | FirewallEvent::Reflected(_)
@@ -70,7 +72,7 @@ impl Fold<'_> {
         }
     }
 
-    fn adopt(&mut self, adopted: Adopted, seq: u64) {
+    fn adopt(&mut self, adopted: &Adopted, seq: u64) {
         for (claim, belief) in adopted.claims.iter().zip(&adopted.beliefs) {
             let sources = claim.source_observations.iter();
             let sources = sources.filter_map(|id| self.observed.get(id)).copied();
@@ -89,12 +91,12 @@ impl Fold<'_> {
                 moves: Vec::new(),
             });
         }
-        for change in adopted.changes {
+        for change in &adopted.changes {
             self.change(change, seq);
         }
     }
 
-    fn change(&mut self, change: Change, seq: u64) {
+    fn change(&mut self, change: &Change, seq: u64) {
         if !self.belief_of.contains_key(&change.belief) {
             let promotes = change.moves.iter().any(|step| {
                 let supported = lodestar_core::chain::transition::State::Truth(Truth::Supported);

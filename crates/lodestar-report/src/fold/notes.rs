@@ -26,7 +26,7 @@ impl Fold<'_> {
     pub(super) fn opened(&mut self, event: &Event) {
         self.opened_at = Some(event.time);
         self.actor.clone_from(&event.actor);
-        let Some(opening) = self.results.opening() else {
+        let Some(opening) = self.opening.as_ref() else {
             // A person's session at a command line: no policy, no actions.
             let payload = self.read::<Value>(event);
             let purpose = payload

@@ -43,12 +43,12 @@ pub(super) fn write(report: &Report, page: &mut Page<'_>) -> io::Result<()> {
         &[
             Band {
                 class: "good",
-                label: "measured or returned, supported",
+                label: "returned, supported",
                 many: direct[0],
             },
             Band {
                 class: "blue",
-                label: "measured or returned, not supported",
+                label: "returned, not supported",
                 many: direct[1],
             },
             Band {
@@ -117,7 +117,7 @@ fn picture(
     let total: u64 = shown.iter().map(|band| band.many).sum();
     let room = HEIGHT - BETWEEN * shown.len().saturating_sub(1) as f64;
     let spare = (room - THINNEST * shown.len() as f64).max(0.0);
-    page.raw("<figure>\n<svg viewBox=\"0 0 440 200\" role=\"img\" aria-label=\"")?;
+    page.raw("<figure>\n<svg viewBox=\"0 0 440 210\" role=\"img\" aria-label=\"")?;
     page.raw(title)?;
     page.raw("\">\n<text x=\"0\" y=\"14\">")?;
     page.raw(title)?;
@@ -131,8 +131,8 @@ fn picture(
     )?;
     page.raw("<text class=\"small\" x=\"39\" y=\"126\" text-anchor=\"middle\">")?;
     page.raw(unit)?;
-    page.raw("</text>\n<line class=\"gate\" x1=\"138\" y1=\"26\" x2=\"138\" y2=\"192\"/>")?;
-    page.raw("<text class=\"small\" x=\"138\" y=\"20\" text-anchor=\"middle\">")?;
+    page.raw("</text>\n<line class=\"gate\" x1=\"138\" y1=\"28\" x2=\"138\" y2=\"191\"/>")?;
+    page.raw("<text class=\"small\" x=\"138\" y=\"205\" text-anchor=\"middle\">")?;
     page.raw(gate)?;
     page.raw("</text>\n")?;
     let (mut from, mut to) = (TOP, TOP);

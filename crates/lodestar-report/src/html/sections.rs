@@ -51,11 +51,9 @@ fn one_action(action: &Action, page: &mut Page<'_>) -> io::Result<()> {
     page.raw(tag(fate))?;
     page.raw("<span class=\"cite\">#")?;
     page.number(action.seq)?;
-    page.tagged(
-        "</span> <code>",
-        &action.tool,
-        "</code> <span class=\"what\">",
-    )?;
+    page.tagged("</span> <code>", &action.tool, "</code> ")?;
+    page.tagged("<code>", &text::briefly(action), "</code> ")?;
+    page.raw("<span class=\"what\">")?;
     page.text(&text::action(action))?;
     page.raw("</span></summary>\n<div class=\"inside\">\n")?;
     if let Some(judged) = &action.judged {

@@ -4,7 +4,7 @@
 use std::io;
 
 use super::Page;
-use crate::model::Report;
+use crate::model::{AnswerKind, Report};
 use crate::text::{Fate, fate};
 use crate::words;
 
@@ -41,7 +41,9 @@ impl Row {
 
 pub(super) fn write(report: &Report, page: &mut Page<'_>) -> io::Result<()> {
     let rows = rows(report);
-    page.raw("<section>\n<h2>Timeline</h2>\n<figure>\n<svg viewBox=\"0 0 760 ")?;
+    page.raw(
+        "<section>\n<h2>Timeline</h2>\n<figure>\n<div class=\"wide\"><svg viewBox=\"0 0 760 ",
+    )?;
     page.length(ROW * rows.len() as f64 + 24.0)?;
     page.raw("\" role=\"img\" aria-label=\"Timeline\">\n")?;
     for (at, row) in rows.iter().enumerate() {
@@ -61,7 +63,7 @@ pub(super) fn write(report: &Report, page: &mut Page<'_>) -> io::Result<()> {
         page.length(below)?;
         page.tagged("\">", &words::seconds(time), "</text>\n")?;
     }
-    page.raw("</svg>\n<figcaption>In the order of the log; each mark leads to where it is told.</figcaption>\n</figure>\n</section>\n")
+    page.raw("</svg></div>\n<figcaption>In the order of the log; each mark leads to where it is told.</figcaption>\n</figure>\n</section>\n")
 }
 
 fn rows(report: &Report) -> Vec<Row> {
@@ -82,7 +84,8 @@ fn rows(report: &Report) -> Vec<Row> {
         refused.mark(call.seq, events);
     }
     for request in &report.requests {
-        for answer in &request.answers {
+        let counted = request.answers.iter();
+        for answer in counted.filter(|one| one.kind != AnswerKind::Refused) {
             people.mark(answer.seq, events);
         }
     }

@@ -270,22 +270,7 @@ pub(super) fn decisions(report: &Report, out: Out<'_>) -> io::Result<()> {
             code(&chosen),
             cited(&decision.actions)
         )?;
-        for ground in &decision.rests_on {
-            let truth = ground
-                .truth
-                .map_or("not known here".to_owned(), |truth| truth.to_string());
-            let read = match ground.rests_on_reading {
-                Some(true) => ", goes back to something read",
-                _ => "",
-            };
-            let at = ground.adopted.map(|seq| format!(" (#{seq})"));
-            writeln!(
-                out,
-                "  - {}: truth={truth} then{read}{}",
-                code(&ground.belief),
-                at.unwrap_or_default()
-            )?;
-        }
+        writeln!(out, "  - {}", text::grounds(decision))?;
     }
     more(list.len(), out)?;
     if report.counts.groundless_decisions > 0 {

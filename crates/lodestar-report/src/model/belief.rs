@@ -130,3 +130,29 @@ impl Belief {
         self.quality.directness() != Directness::Direct
     }
 }
+
+impl Tally {
+    /// How many of these beliefs stand where, most first.
+    pub fn of(beliefs: &[Belief]) -> Vec<Self> {
+        let mut tally: Vec<Self> = Vec::new();
+        for belief in beliefs {
+            let axes = belief.axes;
+            let same = |one: &&mut Self| {
+                (one.truth, one.retrieval, one.security, one.freshness)
+                    == (axes.truth, axes.retrieval, axes.security, axes.freshness)
+            };
+            match tally.iter_mut().find(same) {
+                Some(one) => one.beliefs += 1,
+                None => tally.push(Self {
+                    truth: axes.truth,
+                    retrieval: axes.retrieval,
+                    security: axes.security,
+                    freshness: axes.freshness,
+                    beliefs: 1,
+                }),
+            }
+        }
+        tally.sort_by_key(|one| std::cmp::Reverse(one.beliefs));
+        tally
+    }
+}

@@ -128,12 +128,13 @@ pub(crate) fn check(report: &Value, raw: &Raw) {
         "servers",
         "session",
     ];
-    let members: Vec<&str> = report
+    let mut members: Vec<&str> = report
         .as_object()
         .unwrap()
         .keys()
         .map(String::as_str)
         .collect();
+    members.sort_unstable();
     assert_eq!(members, known, "a member that nothing is known of");
     counts(report, raw);
     actions(report, raw);

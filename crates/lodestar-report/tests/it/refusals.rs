@@ -1,6 +1,7 @@
 //! Of a log that was edited nothing is told but what is wrong.
 
 use lodestar_core::defence::Defence;
+use lodestar_guard::Holds;
 use lodestar_log::LogRoot;
 use lodestar_report::{Because, Projection, html, markdown};
 
@@ -72,7 +73,12 @@ async fn a_bit_that_is_flipped_anywhere_ends_the_report() {
 async fn a_session_of_a_world_without_a_defence_is_not_told() {
     let project = Project::new();
     let setup = project.setup(&crate::told::config(), &crate::told::tools());
-    let session = setup.without([Defence::LadderFloor]).open().await.unwrap();
+    let session = setup
+        .holds(Holds::Leave)
+        .without([Defence::LadderFloor])
+        .open()
+        .await
+        .unwrap();
     session.close("done").await.unwrap();
     is_refused(&project_of(&project, session.id()), Because::DefencesOff);
     project.will_be_edited();

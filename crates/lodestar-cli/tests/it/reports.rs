@@ -1,0 +1,397 @@
+//! `lodestar report`, and the reports of the demonstration that lie in `examples/`.
+//!
+//! Every run has other ids, keys, hashes, times and durations, and may number its events otherwise. So what
+//! is compared went through [`steady`] on both sides, which puts words in their places and leaves all else.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use serde_json::Value;
+
+use crate::world::{World, assert_inert};
+
+fn examples() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../../examples/poisoned-repo/reports")
+}
+
+/// A text with words in the place of whatever is another in every run.
+fn steady(text: &str) -> String {
+    let (mut out, mut rest) = (String::new(), text);
+    while let Some(c) = rest.chars().next() {
+        let before = out.chars().next_back();
+        if let Some((word, length)) = changing(rest, before) {
+            // One event more or fewer in a list of them is no other statement.
+            match word == "#<n>" && ends_with_event(&out) {
+                true => out.truncate(out.trim_end_matches([',', ' ']).len()),
+                false => out.push_str(word),
+            }
+            rest = &rest[length..];
+        } else {
+            out.push(c);
+            rest = &rest[c.len_utf8()..];
+        }
+    }
+    out
+}
+
+fn ends_with_event(out: &str) -> bool {
+    let trimmed = out.trim_end_matches([',', ' ']);
+    trimmed.len() < out.len() && trimmed.ends_with("#<n>")
+}
+
+/// What begins here and is another in every run: the word for it, and how long it is.
+fn changing(rest: &str, before: Option<char>) -> Option<(&'static str, usize)> {
+    let starts_word = before.is_none_or(|c| !c.is_ascii_alphanumeric());
+    let run =
+        |of: fn(&char) -> bool| -> usize { rest.chars().take_while(of).map(char::len_utf8).sum() };
+    let digits = run(|c| c.is_ascii_digit());
+    let after = &rest[digits..];
+    if let Some(id) = id(rest).filter(|_| starts_word) {
+        return Some(("<id>", id));
+    }
+    let hex = run(|c| c.is_ascii_digit() || ('a'..='f').contains(c));
+    if starts_word && (hex >= 32 || (hex == 12 && rest[hex..].starts_with('…'))) {
+        return Some(("<hash>", hex));
+    }
+    if let Some(time) = time(rest).filter(|_| starts_word) {
+        return Some(("<time>", time));
+    }
+    let base64 = run(|c| c.is_ascii_alphanumeric() || "+/=".contains(*c));
+    if starts_word && base64 >= 40 && rest[..base64].chars().any(|c| c.is_ascii_uppercase()) {
+        return Some(("<base64>", base64));
+    }
+    let event = rest
+        .strip_prefix('#')
+        .or_else(|| rest.strip_prefix("<a href=\"#e"));
+    if let Some(event) = event {
+        return cited(rest, event);
+    }
+    for place in [" x=\"", " y=\"", " d=\"M", " id=\"e"] {
+        if let Some(number) = rest.strip_prefix(place) {
+            let length = number.find('"').unwrap_or(0);
+            return Some((" <place>", place.len() + length + 1));
+        }
+    }
+    for path in ["leads to `", "leads to \\`"] {
+        if let Some(shown) = rest.strip_prefix(path) {
+            let length = shown.find('`')? + 1;
+            return Some(("leads to <path>", path.len() + length));
+        }
+    }
+    if digits == 0 || !starts_word {
+        return None;
+    }
+    counted(rest, digits, after)
+}
+
+/// Numbers that are followed by what is counted, and durations.
+fn counted(rest: &str, digits: usize, after: &str) -> Option<(&'static str, usize)> {
+    for unit in [
+        " event",
+        " record",
+        " belief event",
+        " of them under",
+        " under a signed",
+        " from #",
+    ] {
+        if after.starts_with(unit) {
+            return Some(("<n>", digits));
+        }
+    }
+    let fraction = after.strip_prefix('.').map_or(0, |fraction| {
+        1 + fraction.chars().take_while(char::is_ascii_digit).count()
+    });
+    let unit = &rest[digits + fraction..];
+    let took = [" µs", " ms", " s ", " s<"]
+        .into_iter()
+        .find(|one| unit.starts_with(one))?;
+    Some((
+        "<took>",
+        digits + fraction + took.trim_end_matches([' ', '<']).len(),
+    ))
+}
+
+/// `act_01a1ea94-e163-7305-a48a-0217980e145b`, also with its underscore escaped.
+fn id(rest: &str) -> Option<usize> {
+    let prefix = rest.chars().take_while(char::is_ascii_lowercase).count();
+    let uuid = rest[prefix..].strip_prefix('\\').unwrap_or(&rest[prefix..]);
+    let uuid = uuid.strip_prefix('_')?.get(..36)?;
+    let is_uuid = uuid.bytes().enumerate().all(|(at, byte)| match at {
+        8 | 13 | 18 | 23 => byte == b'-',
+        _ => byte.is_ascii_hexdigit(),
+    });
+    let escaped = usize::from(rest[prefix..].starts_with('\\'));
+    (is_uuid && (2..=4).contains(&prefix)).then_some(prefix + escaped + 1 + 36)
+}
+
+/// `2026-11-17 17:36:27`, also with a `T`, a fraction and a `Z`.
+fn time(rest: &str) -> Option<usize> {
+    let shape = rest
+        .get(..19)?
+        .bytes()
+        .enumerate()
+        .all(|(at, byte)| match at {
+            4 | 7 => byte == b'-',
+            10 => byte == b' ' || byte == b'T',
+            13 | 16 => byte == b':',
+            _ => byte.is_ascii_digit(),
+        });
+    let more = rest[19..]
+        .chars()
+        .take_while(|c| c.is_ascii_digit() || ".Z".contains(*c));
+    shape.then(|| 19 + more.count())
+}
+
+/// A number of an event, with its link.
+fn cited(rest: &str, event: &str) -> Option<(&'static str, usize)> {
+    let digits = event.chars().take_while(char::is_ascii_digit).count();
+    if digits == 0 {
+        return None;
+    }
+    if rest.starts_with('#') {
+        return Some(("#<n>", 1 + digits));
+    }
+    let end = rest
+        .find("</a>")
+        .filter(|_| event[digits..].starts_with("\">#"))?;
+    Some(("#<n>", end + "</a>".len()))
+}
+
+/// The same of JSON: members that number events or count them are none of its statements.
+fn steady_json(value: &mut Value) {
+    const NUMBERS: [&str; 13] = [
+        "seq",
+        "events",
+        "read_in",
+        "returned",
+        "sources",
+        "proposed",
+        "adopted",
+        "actions",
+        "refused",
+        "micros",
+        "proven",
+        "beliefs_again",
+        "ledger_records",
+    ];
+    match value {
+        Value::Object(members) => {
+            for (name, member) in members {
+                let numbers = match &*member {
+                    Value::Number(_) => true,
+                    Value::Array(list) => list.iter().all(Value::is_number),
+                    _ => false,
+                };
+                match numbers && NUMBERS.contains(&name.as_str()) {
+                    true => *member = Value::from("<n>"),
+                    false => steady_json(member),
+                }
+            }
+        }
+        Value::Array(list) => list.iter_mut().for_each(steady_json),
+        Value::String(text) => {
+            *text = steady(text);
+            // The checkpoint's second line is how many events it covers.
+            if text.starts_with("lodestar.log/") {
+                let lines = text.split('\n').map(|line| match line.parse::<u64>() {
+                    Ok(_) => "<n>",
+                    Err(_) => line,
+                });
+                *text = lines.collect::<Vec<_>>().join("\n");
+            }
+        }
+        _ => {}
+    }
+}
+
+fn steady_form(name: &str, text: &str) -> String {
+    match name {
+        "report.json" => {
+            let mut value: Value = serde_json::from_str(text).expect("JSON");
+            steady_json(&mut value);
+            format!("{value:#}")
+        }
+        "report.md" => {
+            let lines = text.lines().map(|line| match line.strip_prefix("  - `") {
+                Some(number) if number.trim_end_matches('`').parse::<u64>().is_ok() => {
+                    "  - <n>".to_owned()
+                }
+                _ => steady(line),
+            });
+            lines.collect::<Vec<_>>().join("\n")
+        }
+        _ => {
+            let lines = text.lines().map(|line| match line.parse::<u64>() {
+                Ok(_) => "<n>".to_owned(),
+                Err(_) => steady(line),
+            });
+            lines.collect::<Vec<_>>().join("\n")
+        }
+    }
+}
+
+#[test]
+fn the_reports_of_the_demonstration_are_those_in_the_examples() {
+    let world = World::bare();
+    let keep = world.path("kept");
+    world
+        .run(&["demo", "--keep", &keep.to_string_lossy()])
+        .expect(0);
+    for name in ["report.md", "report.html", "report.json"] {
+        let fresh = fs::read_to_string(keep.join(name)).expect("written");
+        if std::env::var_os("LODESTAR_BLESS").is_some() {
+            // Where it was made is nobody's business.
+            let place = keep.to_string_lossy().into_owned();
+            assert!(
+                !fresh.contains(&place)
+                    || place.starts_with(&*std::env::temp_dir().to_string_lossy())
+            );
+            fs::create_dir_all(examples()).expect("created");
+            fs::write(examples().join(name), &fresh).expect("written");
+        }
+        let kept = fs::read_to_string(examples().join(name)).expect("the example is there");
+        let (fresh, kept) = (steady_form(name, &fresh), steady_form(name, &kept));
+        for (now, then) in fresh.lines().zip(kept.lines()) {
+            assert_eq!(
+                now, then,
+                "{name}: run the tests with LODESTAR_BLESS=1, then look at the difference"
+            );
+        }
+        assert_eq!(fresh.lines().count(), kept.lines().count(), "{name}");
+    }
+}
+
+#[test]
+fn only_what_is_another_in_every_run_is_replaced() {
+    let same = [
+        "held, refused, 16 claims out of what was read, none of them supported",
+        "`hotfix-4711` `tok-demo-5d41402abc4b` (MARKER-7F3A91) OPS-4711 472 B",
+        "hold by policy:none: no policy mentions it; L4 always waits for a person",
+        "confidence 0.95 · truth=unverified · retrieval=restricted",
+        "(L4, external, irreversible, final phase rejected)",
+        "Allowed 8, held 2, denied 1; cleared 8",
+        "one approver, 3 actions, 6 tools, 2026 and 12:30",
+        "<td><code>/branch</code></td><td><code>hotfix-4711</code></td>",
+    ];
+    for text in same {
+        assert_eq!(steady(text), text);
+    }
+    let other = [
+        ("#1, #23, #4: x", "#<n>: x"),
+        ("(#12) and #13", "(#<n>) and #<n>"),
+        ("req_01a1ea94-e163-7305-a48a-0217980e145b.", "<id>."),
+        ("req\\_01a1ea94-e163-7305-a48a-0217980e145b", "<id>"),
+        ("2026-11-17 17:36:27, 72 events", "<time>, <n> events"),
+        ("2026-11-17T17:36:27.123456Z", "<time>"),
+        ("success after 1.5 ms (#4)", "success after <took> (#<n>)"),
+        ("`d6fc7e14f5ef…`", "`<hash>…`"),
+        ("<a href=\"#e53\">#54</a>", "#<n>"),
+        ("<details id=\"e12\" open>", "<details <place> open>"),
+        (
+            "leads to `/a/b (12 bytes)`, which",
+            "leads to <path>, which",
+        ),
+    ];
+    for (text, steadied) in other {
+        assert_eq!(steady(text), steadied, "{text}");
+    }
+}
+
+#[test]
+fn a_changed_word_of_a_report_is_seen() {
+    for name in ["report.md", "report.html", "report.json"] {
+        let kept = fs::read_to_string(examples().join(name)).expect("the example is there");
+        for (word, lie) in [
+            ("rejected", "completed"),
+            ("hotfix-4711", "main"),
+            ("unverified", "supported"),
+            ("irreversible", "reversible"),
+            ("none of them supported", "all of them supported"),
+        ] {
+            let forged = kept.replacen(word, lie, 1);
+            assert_ne!(forged, kept, "{name} has no `{word}`");
+            assert_ne!(
+                steady_form(name, &forged),
+                steady_form(name, &kept),
+                "{name}: {word}"
+            );
+        }
+    }
+}
+
+#[test]
+fn a_report_is_told_in_every_form_and_a_forged_log_in_none() {
+    let world = World::bare();
+    let keep = world.path("kept");
+    let shown = keep.to_string_lossy().into_owned();
+    world.run(&["demo", "--keep", &shown]).expect(0);
+    let (root, config) = (format!("{shown}/workspace"), format!("{shown}/config"));
+    let run = |args: &[&str]| {
+        let mut command = world.command(args);
+        command.env("LODESTAR_CONFIG_DIR", &config);
+        crate::world::Run::of(command.output().expect("started"))
+    };
+    let told = run(&["--root", &root, "report", "latest"]).expect(0);
+    assert_inert(&told.out);
+    assert!(told.out.starts_with("# Trust report: session `tour`\n"));
+    let json = run(&["--root", &root, "--json", "report", "latest"]).expect(0);
+    let report: Value = serde_json::from_str(&json.out).expect("JSON");
+    assert_eq!(report["answers"]["log_intact"]["answer"], "yes");
+    let page = format!("{shown}/page.html");
+    let proofs = format!("{shown}/proofs");
+    let out = run(&[
+        "--root", &root, "report", "tour", "--format", "html", "--out", &page, "--proofs", &proofs,
+    ])
+    .expect(0);
+    assert!(out.out.contains("Is the log intact? yes"), "{}", out.out);
+    assert!(
+        fs::read_to_string(&page)
+            .expect("written")
+            .starts_with("<!doctype html>")
+    );
+
+    let key = format!("{config}/keys/log.pub");
+    let elsewhere = World::bare();
+    let held = elsewhere
+        .run(&["log", "verify", "--bundle", &proofs, "--key", &key])
+        .expect(0);
+    assert!(
+        held.out.contains("proven under the signed checkpoint"),
+        "{}",
+        held.out
+    );
+    let mut bytes = fs::read(&proofs).expect("written");
+    let middle = bytes.len() / 2;
+    bytes[middle] ^= 1;
+    fs::write(&proofs, bytes).expect("written");
+    let broken = elsewhere
+        .run(&["log", "verify", "--bundle", &proofs, "--key", &key])
+        .expect(1);
+    assert!(broken.out.contains("✗ line "), "{}", broken.out);
+
+    for copy in ["one-bit-flipped", "session-deleted"] {
+        let forged = format!("{shown}/{copy}");
+        for format in ["md", "html", "json"] {
+            let exit = if copy == "one-bit-flipped" { 1 } else { 3 };
+            let told = run(&["--root", &forged, "report", "tour", "--format", format]).expect(exit);
+            assert!(!told.out.contains("git_push"), "{}", told.out);
+        }
+    }
+}
+
+#[test]
+fn a_session_of_a_world_without_a_defence_has_no_report() {
+    let world = World::bare();
+    let keep = world.path("kept");
+    let shown = keep.to_string_lossy().into_owned();
+    world
+        .run(&["demo", "--without", "ladder-floor", "--keep", &shown])
+        .expect(1);
+    let told = fs::read_to_string(keep.join("report.md")).expect("written");
+    assert!(told.starts_with("# NO REPORT"), "{told}");
+    assert!(!told.contains("git_push"));
+    let mut command = world.command(&["--root", &format!("{shown}/workspace"), "report", "latest"]);
+    command.env("LODESTAR_CONFIG_DIR", format!("{shown}/config"));
+    let told = crate::world::Run::of(command.output().expect("started")).expect(1);
+    assert!(told.out.contains("defences taken out"), "{}", told.out);
+}
