@@ -4,7 +4,7 @@ use std::future::Future;
 use std::io;
 use std::path::{Path, PathBuf};
 use std::process::Child;
-use std::sync::{Arc, Mutex, PoisonError, Weak};
+use std::sync::{Arc, Mutex, PoisonError};
 
 use lodestar_core::defence::Defence;
 use tempfile::TempDir;
@@ -27,15 +27,16 @@ pub struct Stage {
     started: Arc<Started>,
 }
 
-/// The processes of a stage, for whoever has to end them.
+/// The processes of a stage, for whoever has to end them. One whose agent is gone may still be closing its
+/// session: it is among them, or it would write into a folder that is being removed.
 #[derive(Debug, Default)]
-pub(crate) struct Started(Mutex<Vec<Weak<Mutex<Child>>>>);
+pub(crate) struct Started(Mutex<Vec<Running>>);
 
 impl Started {
     /// Kills whatever still runs.
     pub(crate) fn end(&self) {
         let mut all = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        for running in all.drain(..).filter_map(|one| one.upgrade()) {
+        for running in all.drain(..) {
             let mut child = running.lock().unwrap_or_else(PoisonError::into_inner);
             if let Ok(None) = child.try_wait() {
                 let _ = child.kill();
@@ -107,7 +108,7 @@ impl Stage {
             .0
             .lock()
             .unwrap_or_else(PoisonError::into_inner);
-        all.push(Arc::downgrade(&running));
+        all.push(Arc::clone(&running));
         running
     }
 

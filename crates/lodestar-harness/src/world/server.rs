@@ -8,6 +8,7 @@ mod out_of_turn;
 use std::collections::BTreeMap;
 use std::fs;
 use std::io::{self, BufRead as _, Read as _, Write as _};
+use std::os::unix::process::parent_id;
 use std::path::{Component, Path, PathBuf};
 use std::time::Duration;
 
@@ -22,6 +23,8 @@ use super::twice::{self, Twice};
 /// Longest message that is read.
 const LONGEST: u64 = 16 << 20;
 const METHOD_NOT_FOUND: i64 = -32601;
+/// How often a tool that never answers looks whether anybody is there.
+const LOOK_AGAIN: Duration = Duration::from_millis(20);
 
 /// What a server is, and what it answers.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
@@ -346,9 +349,14 @@ impl Server {
                 Ok(String::new())
             }
             Act::Crash => std::process::exit(1),
-            Act::Hang => loop {
-                std::thread::sleep(Duration::from_secs(3600));
-            },
+            Act::Hang => {
+                // As long as somebody could still wait for it.
+                let proxy = parent_id();
+                while parent_id() == proxy {
+                    std::thread::sleep(LOOK_AGAIN);
+                }
+                std::process::exit(0)
+            }
             Act::Raw(lines) => {
                 self.instead = Some(OutOfTurn::Lines(lines.clone()));
                 Ok(String::new())

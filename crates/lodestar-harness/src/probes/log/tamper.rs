@@ -215,7 +215,7 @@ fn rewrite(stage: &Stage) -> Outcome {
             format!("a session that was {what} was rewritten as a whole, and nobody sees it")
         })?;
         let proven = checkpoint(&dir)?;
-        let heads = forged.lines().map(|line| Parts::of(line));
+        let heads = forged.lines().map(Parts::of);
         let heads: Vec<Parts<'_>> = heads.collect::<Outcome<_>>()?;
         let leaves: Vec<Digest> = heads
             .iter()
