@@ -11,7 +11,14 @@ use clap::{Args, Subcommand};
 use crate::cli::App;
 use crate::failure::{Exit, Failure};
 
+const AFTER_HELP: &str = "\
+Examples:
+  lodestar harness list
+  lodestar harness run
+  lodestar harness run --pack ./invoice-fraud";
+
 #[derive(Debug, Args)]
+#[command(after_help = AFTER_HELP)]
 pub(crate) struct HarnessArgs {
     #[command(subcommand)]
     command: HarnessCommand,
