@@ -3,7 +3,7 @@
 use lodestar_harness::pack::{About, Problem, Scenario};
 
 /// The file that an input is taken for.
-pub const FILE: &str = "scenarios/fuzz.toml";
+const FILE: &str = "scenarios/fuzz.toml";
 
 /// Whether a text is a scenario, or what a pack says of itself.
 pub fn is_of_a_pack(text: &str) -> bool {

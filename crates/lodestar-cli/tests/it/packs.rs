@@ -165,7 +165,7 @@ fn problems_have_a_place_and_are_shown_inert() {
     fs::write(&file, changed).expect("written");
     let run = world.run(&["pack", "check", "mine"]).expect(1);
     assert!(
-        run.out.contains("scenarios/note-cannot-send.toml:18:1:"),
+        run.out.contains("scenarios/note-cannot-send.toml:16:1:"),
         "{}",
         run.out
     );
@@ -174,7 +174,7 @@ fn problems_have_a_place_and_are_shown_inert() {
         .run(&["--json", "pack", "check", "mine"])
         .expect(1)
         .json();
-    assert_eq!(run["problems"][0]["line"], 18);
+    assert_eq!(run["problems"][0]["line"], 16);
     let run = world
         .run(&["harness", "run", "--pack", "nowhere"])
         .expect(3);

@@ -1,12 +1,12 @@
 //! Checks a scenario before anything of it runs: names, limits, and that it stays in its scratch folder.
 
+mod steps;
+
 use std::collections::BTreeSet;
 use std::path::{Component, Path};
 use std::time::Duration;
 
-use lodestar_core::event::EventType;
 use lodestar_core::name::Excerpt;
-use lodestar_core::statement::ApprovalDecision;
 use lodestar_core::time::Timestamp;
 use lodestar_guard::Config;
 use lodestar_policy::{Policy, Unsigned};
@@ -15,8 +15,8 @@ use toml::Spanned;
 
 use super::files::is_name;
 use super::problem::{Problem, read};
-use super::scenario::{Act, End, Scenario, Setting, Step};
-use super::written::{EndTable, GradeTable, LogState, StepTable, Written};
+use super::scenario::{Scenario, Setting, Step};
+use super::written::{GradeTable, Written};
 use crate::stage::DEADLINE_S;
 use crate::world::{Act as ServerAct, PROJECT, ServerScript};
 
@@ -303,121 +303,6 @@ impl Check<'_> {
                 }
             }
         }
-    }
-
-    fn step(&mut self, written: &Spanned<StepTable>, setting: &Setting) -> Option<Step> {
-        let (at, step) = (written.span().start, written.get_ref());
-        let answer = |person: &String, decision| Act::Answer {
-            person: person.clone(),
-            decision,
-        };
-        let acts = [
-            step.call.as_ref().map(|tool| Act::Call {
-                tool: tool.clone(),
-                arguments: step.arguments.clone(),
-            }),
-            step.read.clone().map(Act::Read),
-            step.prompt.clone().map(Act::Prompt),
-            step.obey.map(Act::Obey),
-            step.grant
-                .as_ref()
-                .map(|one| answer(one, ApprovalDecision::Grant)),
-            step.deny
-                .as_ref()
-                .map(|one| answer(one, ApprovalDecision::Deny)),
-            step.restart.map(Act::Restart),
-        ];
-        let mut acts: Vec<Act> = acts.into_iter().flatten().collect();
-        let (Some(act), true) = (acts.pop(), acts.is_empty()) else {
-            self.wrong(
-                at,
-                "a step is exactly one of call, read, prompt, obey, grant, deny and restart",
-            );
-            return None;
-        };
-        self.values(at, &step.arguments);
-        if !step.arguments.is_empty() && !matches!(act, Act::Call { .. } | Act::Prompt(_)) {
-            self.wrong(at, "only what is called has arguments");
-        }
-        let asks = matches!(
-            act,
-            Act::Call { .. } | Act::Read(_) | Act::Prompt(_) | Act::Obey(_)
-        );
-        let looks = step.needs.is_some()
-            || step.needs_text.is_some()
-            || step.expect.is_some()
-            || step.never_says.is_some();
-        if looks && !asks {
-            self.wrong(
-                at,
-                "nothing comes back from this step that could be looked at",
-            );
-        }
-        match &act {
-            Act::Answer { person, .. } if !setting.people.contains(person) => {
-                self.wrong(at, "this person is not among `project.people`");
-            }
-            Act::Obey(0) => self.wrong(at, "an agent that obeys nothing is none"),
-            Act::Obey(times) => self.most("calls that are obeyed at once", *times, MAX_STEPS),
-            _ => {}
-        }
-        Some(Step {
-            act,
-            needs: step.needs,
-            needs_text: step.needs_text.clone(),
-            expect: step.expect,
-            never_says: step.never_says.clone(),
-        })
-    }
-
-    fn ends(&mut self, written: &[Spanned<EndTable>]) -> Vec<End> {
-        written.iter().filter_map(|one| self.end(one)).collect()
-    }
-
-    fn end(&mut self, written: &Spanned<EndTable>) -> Option<End> {
-        let (at, end) = (written.span().start, written.get_ref());
-        self.values(at, &end.with);
-        let stray = (!end.with.is_empty() && end.ran.is_none())
-            || (end.truth.is_some() && end.believes.is_none())
-            || (end.times.is_some() && end.ran.is_none() && end.events.is_none());
-        if stray {
-            self.wrong(
-                at,
-                "`with` goes with `ran`, `truth` with `believes`, `times` with `ran` or `events`",
-            );
-        }
-        let found = match (&end.ran, &end.believes, &end.events, end.log, end.times) {
-            (Some(tool), None, None, None, Some(times)) => {
-                tool.split_once('.').map(|(server, tool)| End::Ran {
-                    server: server.to_owned(),
-                    tool: tool.to_owned(),
-                    with: end.with.clone(),
-                    times,
-                })
-            }
-            (None, Some(words), None, None, None) if !words.is_empty() => {
-                end.truth.map(|truth| End::Believes {
-                    words: words.clone(),
-                    truth,
-                })
-            }
-            (None, None, Some(kind), None, Some(times)) => {
-                let known = EventType::parse(format!("{kind}@1").as_bytes());
-                known.map(|_| End::Events {
-                    kind: format!("{kind}@"),
-                    times,
-                })
-            }
-            (None, None, None, Some(LogState::Intact), None) => Some(End::LogIntact),
-            _ => None,
-        };
-        if found.is_none() {
-            self.wrong(
-                at,
-                "this is one of: `ran = \"server.tool\"` and `times`; `believes = \"words\"` and `truth`; `events = \"type\"` (as in docs/reference/events.md) and `times`; `log = \"intact\"`",
-            );
-        }
-        found
     }
 
     /// JSON has no dates, and nothing nests without end.

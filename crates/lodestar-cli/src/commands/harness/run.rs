@@ -156,7 +156,7 @@ pub(crate) fn run(args: &RunArgs, app: &mut App) -> Result<Exit, Failure> {
     for pack in &outside {
         pack.warn(app);
     }
-    let done = perform(&probes, jobs, tells, app)?;
+    let done = perform(&probes, &outside, jobs, tells, app)?;
     let written = match format {
         Format::Text => None,
         Format::Json => {
@@ -195,7 +195,7 @@ pub(crate) fn probe(args: &ProbeArgs, app: &mut App) -> Result<Exit, Failure> {
         writeln!(app.out)?;
         app.out.flush()?;
     }
-    let done = perform(&found, 1, !app.json, app)?;
+    let done = perform(&found, &[], 1, !app.json, app)?;
     match app.json {
         true => app.out.json(&json!(done.report.probes.first()))?,
         false => done.print(&mut app.out)?,
@@ -210,7 +210,13 @@ struct Done {
     seconds: f64,
 }
 
-fn perform(probes: &[Probe], jobs: usize, tells: bool, app: &mut App) -> Result<Done, Failure> {
+fn perform(
+    probes: &[Probe],
+    outside: &[Outside],
+    jobs: usize,
+    tells: bool,
+    app: &mut App,
+) -> Result<Done, Failure> {
     let program = std::env::current_exe().map_err(Failure::io("this program"))?;
     let database = std::env::var(DATABASE).ok().filter(|url| !url.is_empty());
     let options = Options {
@@ -222,7 +228,12 @@ fn perform(probes: &[Probe], jobs: usize, tells: bool, app: &mut App) -> Result<
     let installation = Installation::locate()?;
     let folder = installation.dir().join("harness");
     let keys = Keys::at(installation.dir())?;
-    let about = json!({"probes": probes.len(), "database": database.is_some()});
+    let outside: Vec<_> = outside.iter().map(Outside::json).collect();
+    let about = json!({
+        "probes": probes.len(),
+        "database": database.is_some(),
+        "outside_packs": outside,
+    });
     let recorded = |problem: lodestar_harness::RecordError| Failure::usage(problem.to_string());
     let mut log = RunLog::open(&folder, &keys, &about).map_err(recorded)?;
     let started = Instant::now();
