@@ -1,6 +1,6 @@
 //! Laws of what an OTLP receiver answers.
 
-use lodestar_report::otel::send::Answer;
+use lodestar_report::otel::Answer;
 
 /// Reads a line with the content type, and a body.
 pub fn answered(data: &[u8]) -> Option<Answer> {

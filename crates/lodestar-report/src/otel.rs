@@ -13,12 +13,13 @@
 //! | `fold`, `action`, `hold`, `root` | events to spans |
 //! | [`batch`] | so many spans at a time |
 //! | [`json`] | OTLP as JSON, a batch a line |
-//! | [`endpoint`], [`send`] | OTLP over HTTP |
+//! | [`endpoint`], [`send`], `answer` | OTLP over HTTP, and what comes back |
 //!
 //! What is exported and under which names is documented in `docs/reference/opentelemetry.md`.
 
 mod action;
 mod admit;
+mod answer;
 mod attributes;
 pub mod batch;
 mod content;
@@ -34,6 +35,7 @@ pub mod send;
 mod tests;
 
 pub use admit::{Admitted, NotAdmitted, admit};
+pub use answer::Answer;
 pub use content::MAX_CONTENT_BYTES;
 pub use fold::{Exported, Fold, Unprojectable, project};
 

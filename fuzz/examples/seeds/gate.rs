@@ -357,6 +357,6 @@ const OTLP_ANSWER: Seeds = &[
     ("ok-json", b"application/json; charset=utf-8\n{\"partialSuccess\":{\"rejectedSpans\":\"3\",\"errorMessage\":\"too old\"}}"),
     ("bad-html", b"text/html\n<p>sign in</p>"),
     ("bad-protobuf", b"application/x-protobuf\nno protobuf"),
-    ("bad-json", b"application/json\n{\"partialSuccess\":[]}"),
+    ("bad-json", b"application/json\n{\"partialSuccess\":7}"),
     ("bad-nothing", b""),
 ];

@@ -4,6 +4,9 @@
 //! together is known even where payloads were redacted. Kept is what is in flight: actions until they are
 //! over and what they returned is adopted, requests until they are closed, and the session's own span.
 
+mod around;
+mod calls;
+
 use std::collections::{BTreeMap, VecDeque};
 
 use lodestar_core::event::EventType;
@@ -11,8 +14,6 @@ use lodestar_core::id::{ActionId, ObservationId, RequestId};
 use lodestar_core::ladder::Verdict;
 use lodestar_core::sensitivity::Sensitivity;
 use lodestar_core::time::Timestamp;
-use lodestar_firewall::event::FirewallEvent;
-use lodestar_kernel::record::{Proposal, Rejected};
 use lodestar_log::{Event, Reader};
 use lodestar_policy::{Closed, Judgement};
 use lodestar_replay::{Recorded, Results};
@@ -22,13 +23,12 @@ use serde::de::DeserializeOwned;
 use serde_json::Value;
 use thiserror::Error;
 
-use super::action::{ActionSpan, End, Reached, rejected};
+use super::action::{ActionSpan, End, Reached};
 use super::admit::Admitted;
-use super::attributes::{Finished, text, texts};
+use super::attributes::Finished;
 use super::content::Ceiling;
-use super::hold::{HoldSpan, answer};
+use super::hold::HoldSpan;
 use super::ids::{Ids, Role};
-use super::names;
 use super::root::RootSpan;
 
 /// Most actions that are over and wait for what is believed of them. What is adopted later than so many calls
@@ -219,221 +219,6 @@ impl Fold {
         Ok(())
     }
 
-    fn proposed(&mut self, event: &Event) -> Result<(), Unprojectable> {
-        let proposal: Option<Proposal> = self.read(event)?;
-        let Some((ids, root)) = &mut self.open else {
-            return Ok(());
-        };
-        root.counts.actions += 1;
-        let server = proposal.as_ref().map(|it| it.action.server.as_str());
-        let action = ActionSpan::open(
-            event,
-            proposal.as_ref(),
-            self.results.opening(),
-            server.and_then(|server| self.servers.get(server)),
-            ids.span(Role::Action, &event.leaf_hash),
-            self.ceiling,
-        );
-        self.by_id.extend(action.id.map(|id| (id, event.seq)));
-        let returns = action.id.map(ObservationId::of_action);
-        self.by_observation
-            .extend(returns.map(|id| (id, event.seq)));
-        self.owners.insert(event.seq, Owner::Action(event.seq));
-        self.actions.insert(event.seq, action);
-        Ok(())
-    }
-
-    fn cleared(&mut self, event: &Event) -> Result<(), Unprojectable> {
-        let payload = self.payload(event)?;
-        let request = payload.as_ref().and_then(|it| it["request"].as_str());
-        let request = request.map(str::to_owned);
-        let hold = request.as_ref().and_then(|it| it.parse().ok());
-        let hold = hold.and_then(|id: RequestId| self.requests.get(&id).copied());
-        let opened_by = hold.and_then(|seq| Some(self.holds.get(&seq)?.span));
-        // Clearing and spending are one.
-        self.close_hold(hold, "spent", event);
-        let Some((ids, _)) = &self.open else {
-            return Ok(());
-        };
-        let span = ids.span(Role::Execution, &event.leaf_hash);
-        self.with_action(event, |action| {
-            action.cleared(event, request, (span, opened_by));
-        });
-        Ok(())
-    }
-
-    fn finished(&mut self, end: End, event: &Event) -> Result<(), Unprojectable> {
-        let (payload, ceiling) = (self.payload(event)?, self.ceiling);
-        if let Some((_, root)) = &mut self.open {
-            let failed = payload.as_ref().map(|it| it["result"] == "failure");
-            match end {
-                End::Failed => root.counts.failed += 1,
-                End::Completed => root.counts.failed += u64::from(failed.unwrap_or_default()),
-                End::Unknown => root.counts.unknown += 1,
-                End::Rejected => root.counts.rejected += 1,
-            }
-        }
-        let of = self.action_of(event);
-        self.with_action(event, |action| {
-            action.finished(end, event, payload, ceiling)
-        });
-        if let Some(seq) = of {
-            self.over(seq);
-        }
-        Ok(())
-    }
-
-    fn rejected(&mut self, event: &Event) -> Result<(), Unprojectable> {
-        let spent: Option<Rejected> = self.read(event)?;
-        if let Some(request) = spent.and_then(|it| it.spent_in_vain()) {
-            self.close_hold(self.requests.get(&request).copied(), "world_moved", event);
-        }
-        if self.action_of(event).is_some() {
-            return self.finished(End::Rejected, event);
-        }
-        // It did not become an action.
-        let payload = self.payload(event)?;
-        let ceiling = self.ceiling;
-        if let Some((_, root)) = &mut self.open {
-            root.counts.rejected += 1;
-            let tool = payload.as_ref().and_then(|it| it["tool"].as_str());
-            let mut said: Vec<KeyValue> = Vec::new();
-            said.extend(tool.map(|tool| text(names::GEN_AI_TOOL_NAME, tool)));
-            // What was called may hold anything.
-            let level = Sensitivity::Secret;
-            said.extend(
-                payload
-                    .map(|it| rejected(it, level, event, ceiling))
-                    .unwrap_or_default(),
-            );
-            root.note("lodestar.rejected", event, said);
-        }
-        Ok(())
-    }
-
-    fn requested(&mut self, event: &Event) -> Result<(), Unprojectable> {
-        let payload = self.payload(event)?;
-        let asks = self.action_of(event).and_then(|seq| self.actions.get(&seq));
-        let (Some((ids, _)), Some(action)) = (&self.open, asks) else {
-            return Ok(());
-        };
-        let span = ids.span(Role::Hold, &event.leaf_hash);
-        let hold = HoldSpan::open(event, payload, (span, action.span), &action.tool);
-        self.requests.extend(hold.request.map(|id| (id, event.seq)));
-        self.owners.insert(event.seq, Owner::Hold(event.seq));
-        self.holds.insert(event.seq, hold);
-        Ok(())
-    }
-
-    fn answered(&mut self, name: &'static str, event: &Event) -> Result<(), Unprojectable> {
-        let payload = self.payload(event)?;
-        let hold = self.hold_of(event).and_then(|seq| self.holds.get_mut(&seq));
-        match hold {
-            Some(hold) => hold.answered(name, event, payload),
-            None => {
-                let said = payload.map(answer).unwrap_or_default();
-                self.note_root(name, event, said);
-            }
-        }
-        Ok(())
-    }
-
-    /// What concerns the session as a whole, or an action that it names.
-    fn session_event(&mut self, kind: EventType, event: &Event) -> Result<(), Unprojectable> {
-        let Some(name) = session_event_name(kind) else {
-            if kind == EventType::SERVER_STARTED {
-                self.server_started(event)?;
-            }
-            return Ok(());
-        };
-        let payload = self.payload(event)?.unwrap_or_default();
-        let mut said = Vec::new();
-        let named = |member: &str| payload[member].as_str().map(str::to_owned);
-        said.extend(named("operator").map(|who| text(names::APPROVER, who)));
-        said.extend(named("sentinel").map(|which| text(names::SENTINEL, which)));
-        said.extend(named("severity").map(|how| text(names::SEVERITY, how)));
-        let words = ["reason", "why", "what", "message"]
-            .iter()
-            .find_map(|it| named(it));
-        let action: Option<ActionId> = named("action").and_then(|id| id.parse().ok());
-        let Some((_, root)) = &mut self.open else {
-            return Ok(());
-        };
-        said.extend(words.map(|it| self.ceiling.words(names::REASON, &it, root.level, event)));
-        if kind == EventType::SESSION_HALTED {
-            root.halted();
-        }
-        let action = action.and_then(|id| self.by_id.get(&id));
-        match action.and_then(|seq| self.actions.get_mut(seq)) {
-            Some(action) => action.note(name, event, said),
-            None => root.note(name, event, said),
-        }
-        Ok(())
-    }
-
-    fn server_started(&mut self, event: &Event) -> Result<(), Unprojectable> {
-        let payload = self.payload(event)?.unwrap_or_default();
-        if let Some(identity) = payload["identity"].as_str() {
-            let named = |member: &str| payload[member].as_str().map(str::to_owned);
-            let reached = Reached {
-                revision: named("revision"),
-                transport: named("transport"),
-            };
-            self.servers.insert(identity.to_owned(), reached);
-        }
-        Ok(())
-    }
-
-    fn believed(&mut self, event: &Event, said: &FirewallEvent) {
-        match said {
-            FirewallEvent::Adopted(adopted) => {
-                let of = self.by_observation.get(&adopted.observation);
-                let owner = of.map(|seq| Owner::Action(*seq));
-                self.adopted(event, owner, adopted);
-            }
-            FirewallEvent::Moved(moved) => {
-                let said = moves(moved.changes.iter());
-                self.note_root("lodestar.belief.moved", event, said);
-            }
-            FirewallEvent::Promoted(promoted) => {
-                let said = moves(std::iter::once(&promoted.change));
-                self.note_root("lodestar.belief.promoted", event, said);
-            }
-            _ => {}
-        }
-    }
-
-    fn adopted(
-        &mut self,
-        event: &Event,
-        owner: Option<Owner>,
-        adopted: &lodestar_firewall::event::Adopted,
-    ) {
-        let ids = adopted.beliefs.iter().map(|belief| belief.id.to_string());
-        let axes = adopted.beliefs.iter().map(|belief| {
-            let axes = &belief.axes;
-            format!(
-                "truth={} retrieval={} security={} freshness={}",
-                axes.truth, axes.retrieval, axes.security, axes.freshness
-            )
-        });
-        let said = vec![texts(names::BELIEFS, ids), texts(names::BELIEFS_AXES, axes)];
-        let seq = match owner {
-            Some(Owner::Action(seq)) => Some(seq),
-            _ => None,
-        };
-        match seq.and_then(|seq| self.actions.get_mut(&seq)) {
-            Some(action) => {
-                action.note("lodestar.belief.adopted", event, said);
-                if let Some(seq) = seq.filter(|seq| self.actions[seq].is_over()) {
-                    self.waiting.retain(|one| *one != seq);
-                    self.flush(seq);
-                }
-            }
-            None => self.note_root("lodestar.belief.adopted", event, said),
-        }
-    }
-
     /// An action is over: it waits for what is believed of it, if it returned something.
     fn over(&mut self, seq: u64) {
         let waits = self
@@ -533,47 +318,6 @@ fn broken(event: &Event, problem: &dyn std::fmt::Display) -> Unprojectable {
         seq: event.seq,
         problem: problem.to_string(),
     }
-}
-
-fn moves<'a>(
-    changes: impl Iterator<Item = &'a lodestar_firewall::event::Change> + Clone,
-) -> Vec<KeyValue> {
-    let beliefs = changes.clone().map(|change| change.belief.to_string());
-    let moved = changes.clone().flat_map(|change| &change.moves);
-    let authority = changes.map(|change| change.authority.to_string()).next();
-    let mut said = vec![
-        texts(names::BELIEFS, beliefs),
-        texts(
-            names::BELIEFS_AXES,
-            moved.map(|one| {
-                format!(
-                    "{}: {} to {}",
-                    one.axis(),
-                    one.from().word(),
-                    one.to().word()
-                )
-            }),
-        ),
-    ];
-    said.extend(authority.map(|authority| text(names::AUTHORITY, authority)));
-    said
-}
-
-fn session_event_name(kind: EventType) -> Option<&'static str> {
-    Some(match kind {
-        EventType::CONFIRMATION_CONSUMED => "lodestar.confirmation.consumed",
-        EventType::CONFIRMATION_MATCHED => "lodestar.confirmation.matched",
-        EventType::CONFIRMATION_REFUSED => "lodestar.confirmation.refused",
-        EventType::BELIEF_READ_PRIVILEGED => "lodestar.belief.read_privileged",
-        EventType::SENTINEL_ALERTED => "lodestar.sentinel.alerted",
-        EventType::SERVER_FAILED => "lodestar.server.failed",
-        EventType::TOOL_DRIFTED => "lodestar.tool.drifted",
-        EventType::LOG_RECOVERED => "lodestar.log.recovered",
-        EventType::LOG_REDACTED => "lodestar.log.redacted",
-        EventType::SESSION_HALTED => "lodestar.halted",
-        EventType::SESSION_CLOSED => "lodestar.closed",
-        _ => return None,
-    })
 }
 
 /// Reads the proven events of a session and hands out its spans as they are over.

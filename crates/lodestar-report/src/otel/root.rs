@@ -109,7 +109,7 @@ impl RootSpan {
         Self {
             span,
             level,
-            agent: opening.map(|opening| inert(&opening.agent.actor.to_string())),
+            agent: opening.map(|opening| inert(opening.agent.actor.as_ref())),
             from: event.time,
             attributes,
             events: Events::default(),

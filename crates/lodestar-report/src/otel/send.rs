@@ -15,11 +15,10 @@ use lodestar_kernel::native::net::credential::Secret;
 use lodestar_kernel::native::net::resolve::SystemResolver;
 use opentelemetry_http::{HttpClient, HttpError, Request, Response};
 use opentelemetry_otlp::{Protocol, SpanExporter, WithExportConfig, WithHttpConfig};
-use opentelemetry_proto::tonic::collector::trace::v1::ExportTraceServiceResponse;
 use opentelemetry_sdk::trace::{SpanData, SpanExporter as _};
-use prost::Message as _;
 use thiserror::Error;
 
+use super::answer::{Answer, MAX_ANSWER, PROTOBUF};
 use super::resource;
 
 /// How long one batch may take, with all tries.
@@ -27,12 +26,6 @@ pub const DEFAULT_TIMEOUT: Duration = Duration::from_secs(30);
 
 /// How long one try may take.
 const ATTEMPT: Duration = Duration::from_secs(10);
-
-/// Longest answer: a receiver has to say how many spans it rejects, and why, and no more.
-const MAX_ANSWER: usize = 64 << 10;
-
-const PROTOBUF: &str = "application/x-protobuf";
-const JSON: &str = "application/json";
 
 /// Why spans did not arrive.
 #[derive(Debug, Error)]
@@ -253,36 +246,6 @@ impl Sender {
                 why: why.unwrap_or_else(|| Excerpt::of("it does not say why")),
             }),
         }
-    }
-}
-
-/// What a receiver says of a batch that it took.
-#[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub struct Answer {
-    /// How many spans it rejects.
-    pub rejected: i64,
-    /// What it has to say, inert.
-    pub remark: Option<Excerpt>,
-}
-
-impl Answer {
-    /// Reads a body of this content type. Nothing is what a receiver with nothing to say says; what is of
-    /// another type, or none of its type, says that this is no receiver.
-    pub fn read(kind: &str, body: &[u8]) -> Option<Self> {
-        let essence = kind.split(';').next().unwrap_or_default().trim();
-        let answer = match essence {
-            _ if body.is_empty() => ExportTraceServiceResponse::default(),
-            _ if body.len() > MAX_ANSWER => return None,
-            PROTOBUF | "" => ExportTraceServiceResponse::decode(body).ok()?,
-            JSON => serde_json::from_slice(body).ok()?,
-            _ => return None,
-        };
-        let partial = answer.partial_success.unwrap_or_default();
-        let said = Some(partial.error_message).filter(|said| !said.is_empty());
-        Some(Self {
-            rejected: partial.rejected_spans,
-            remark: said.map(|said| Excerpt::of(&said)),
-        })
     }
 }
 

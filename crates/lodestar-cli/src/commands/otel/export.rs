@@ -27,20 +27,22 @@ use crate::trust::{self, LogKeys};
 use crate::{files, inert, words};
 
 const AFTER_HELP: &str = "\
-The session is verified and derived again first; one that is not intact, does not follow from its log
-or was opened with defences taken out is refused. Of a session that is still being written, what a
-signed checkpoint covers is exported. Ids follow from the log: a second export sends the same spans.
+The session is verified and derived again first; one that is not intact, does not follow from its
+log or was opened with defences taken out is refused. Of a session that is still being written,
+what a signed checkpoint covers is exported. Ids follow from the log: a second export sends the
+same spans.
 
-Arguments and results at or below --ceiling are written out, up to 8 KiB each; in the place of what is
-above it stands a salted SHA-256 and the length. With --ceiling secret everything is written out.
+Arguments and results at or below --ceiling are written out, up to 8 KiB each; in the place of
+what is above it stands a salted SHA-256 and the length. With --ceiling secret everything is
+written out.
 
 Spans go to --endpoint, or to OTEL_EXPORTER_OTLP_TRACES_ENDPOINT or OTEL_EXPORTER_OTLP_ENDPOINT, as
 OTLP over HTTP with protobuf bodies; --endpoint is a receiver's URL, below which `v1/traces` lies.
 Headers come from OTEL_EXPORTER_OTLP_HEADERS and --header. Without an endpoint, or with --out, OTLP
 JSON is written, one batch a line.
 
-Exit codes: 1 not exported, or not all of it arrived; 2 wrong arguments, endpoint or headers; 3 there
-is no such session, or the endpoint takes no spans; 4 the receiver refuses the credentials.
+Exit codes: 1 not exported, or not all of it arrived; 2 wrong arguments, endpoint or headers;
+3 there is no such session, or the endpoint takes no spans; 4 the receiver refuses the credentials.
 
 Examples:
   lodestar otel export latest --out trace.jsonl
