@@ -206,9 +206,7 @@ fn intact(verified: &SessionReport) -> Answer {
     );
     if taken_out > 0 {
         let taken_out = words::count(taken_out, "payload");
-        because.push_str(&format!(
-            "; {taken_out} were taken out by signed redactions"
-        ));
+        because.push_str(&format!("; signed redactions took {taken_out} out"));
     }
     let mut shown = vec![proven.saturating_sub(1)];
     let mut word = (Word::Yes, Standing::Good);

@@ -37,6 +37,12 @@ pub(crate) struct Gone {
     pub(crate) by: u64,
 }
 
+/// Where a belief stood when it was adopted, and its changes since, in the order of its revisions.
+struct Moved {
+    from: Axes,
+    changes: Vec<(u64, Vec<Move>)>,
+}
+
 /// What a pass over a session gathers.
 pub(crate) struct Fold<'a> {
     dir: &'a SessionDir,
@@ -67,7 +73,7 @@ pub(crate) struct Fold<'a> {
     pub(crate) beliefs: Vec<Belief>,
     belief_of: HashMap<BeliefId, usize>,
     /// Where beliefs stood when they were adopted, and what moved them since.
-    moved: HashMap<usize, (Axes, Vec<(u64, Vec<Move>)>)>,
+    moved: HashMap<usize, Moved>,
     /// Moves of beliefs that another session adopted, and promotions among them.
     pub(crate) promoted_elsewhere: Vec<(u64, BeliefId)>,
     pub(crate) decisions: Vec<Decision>,

@@ -8,7 +8,7 @@ use lodestar_firewall::event::{Adopted, Cause, Change, FirewallEvent};
 use lodestar_log::Event;
 use lodestar_replay::{Recorded, UnreadableBeliefs};
 
-use super::Fold;
+use super::{Fold, Moved};
 use crate::bounded::{VALUE, bounded};
 use crate::model::{Belief, Decision, Ground, Move};
 
@@ -120,18 +120,15 @@ impl Fold<'_> {
             return;
         };
         let belief = &mut self.beliefs[at];
-        let moved = self
-            .moved
-            .entry(at)
-            .or_insert_with(|| (belief.axes, Vec::new()));
-        moved.1.push((changed.revision, changed.moves));
-        moved.1.sort_by_key(|(revision, _)| *revision);
-        belief.axes = stands(moved.0, &moved.1);
-        belief.moves = moved
-            .1
-            .iter()
-            .flat_map(|(_, moves)| moves.clone())
-            .collect();
+        let moved = self.moved.entry(at).or_insert_with(|| Moved {
+            from: belief.axes,
+            changes: Vec::new(),
+        });
+        moved.changes.push((changed.revision, changed.moves));
+        moved.changes.sort_by_key(|(revision, _)| *revision);
+        belief.axes = stands(moved.from, &moved.changes);
+        let moves = moved.changes.iter().flat_map(|(_, moves)| moves.clone());
+        belief.moves = moves.collect();
     }
 
     /// Whether this session adopted it.

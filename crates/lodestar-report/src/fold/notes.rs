@@ -112,17 +112,17 @@ impl Fold<'_> {
                 let (server, note) = (text("server"), format!("failed: {}", text("why")));
                 self.servers.push(ServerNote { seq, server, note });
             }
-            EventType::SERVER_OUTPUT => {
-                if payload.get("stream").and_then(Value::as_str) == Some("forged") {
-                    let reason = text("text");
-                    self.forged.push(Forged {
-                        seq,
-                        what: ForgedKind::LodestarsWord,
-                        proposed: None,
-                        reason,
-                    });
-                    self.suspects.entry(seq).or_default().push(Wary::Forges);
-                }
+            EventType::SERVER_OUTPUT
+                if payload.get("stream").and_then(Value::as_str) == Some("forged") =>
+            {
+                let reason = text("text");
+                self.forged.push(Forged {
+                    seq,
+                    what: ForgedKind::LodestarsWord,
+                    proposed: None,
+                    reason,
+                });
+                self.suspects.entry(seq).or_default().push(Wary::Forges);
             }
             EventType::SENTINEL_ALERTED => self.alerted(seq, &payload),
             EventType::CALIBRATION_COMPUTED => self.calibrations.push(Calibration {

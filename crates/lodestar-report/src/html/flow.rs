@@ -10,7 +10,6 @@ use crate::model::Report;
 use crate::text::{Fate, fate};
 use crate::words;
 
-const WIDTH: f64 = 440.0;
 const TOP: f64 = 34.0;
 const HEIGHT: f64 = 150.0;
 /// A band that stands for something is never thinner than this.
@@ -196,7 +195,6 @@ fn one_band(
     page.raw("\" y=\"")?;
     page.length(to + height / 2.0 + 4.5)?;
     page.raw("\">")?;
-    debug_assert!(RIGHT < WIDTH);
     page.text(&words::number(band.many))?;
     page.raw(" ")?;
     page.raw(band.label)?;
