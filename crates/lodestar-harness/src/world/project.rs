@@ -10,7 +10,7 @@ use lodestar_guard::channel::drop::Pile;
 use lodestar_guard::installation::Installation;
 use lodestar_guard::{Config, Keys, Setup};
 use lodestar_log::verify::{ProjectReport, VerifyOptions, verify_project};
-use lodestar_log::{LogRoot, ProjectLog, Trust};
+use lodestar_log::{LogRoot, ProjectLog, Reader, Trust};
 use lodestar_replay::SessionReplay;
 use serde_json::Value;
 
@@ -221,10 +221,18 @@ impl<'a> Project<'a> {
         Ok(LogRoot::in_folder(&self.root).project(&ProjectId::new(PROJECT)?))
     }
 
-    /// The sessions, in the order of their names, which is that of their beginnings.
+    /// The sessions, in the order of their beginnings.
     pub fn sessions(&self) -> Outcome<Vec<SessionId>> {
-        let mut sessions: Vec<_> = self.log()?.sessions_on_disk()?.into_iter().collect();
-        sessions.sort();
+        let log = self.log()?;
+        let mut sessions: Vec<_> = log.sessions_on_disk()?.into_iter().collect();
+        // Names of one second are in no order.
+        sessions.sort_by_cached_key(|session| {
+            let first = Reader::open(&log.session(session))
+                .ok()
+                .and_then(|mut all| all.next());
+            let began = first.and_then(Result::ok).map(|event| event.time);
+            (began, session.clone())
+        });
         Ok(sessions)
     }
 
