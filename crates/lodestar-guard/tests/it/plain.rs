@@ -297,7 +297,13 @@ async fn what_a_session_without_a_rule_believed_is_in_its_log_and_in_no_store() 
     assert!(rows_alone.iter().all(StoredRow::is_eligible));
     assert_eq!(context.beliefs.len(), rows_alone.len());
     let mut store = live(&project);
-    let followed = rebuild(&mut store, &keyring(), &project.log(), &trust(), &mut |_| ());
+    let followed = rebuild(
+        &mut store,
+        &keyring(),
+        &project.log(),
+        &trust(),
+        &mut |_| (),
+    );
     assert_eq!(followed.unwrap().refused.len(), 1);
     assert!(rows(&mut store).is_empty());
 }
