@@ -290,6 +290,7 @@ async fn what_a_session_without_a_rule_believed_is_in_its_log_and_in_no_store() 
     session.close("done").await.unwrap();
     let mut alone = MemoryStore::new();
     let dir = project.log().session(session.id());
+    drop(session);
     follow_alone(&mut alone, &keyring().without(&without), &dir).unwrap();
     let of_call = |row: &StoredRow| row.subject.starts_with("call:");
     let rows_alone = rows(&mut alone);
@@ -297,7 +298,13 @@ async fn what_a_session_without_a_rule_believed_is_in_its_log_and_in_no_store() 
     assert!(rows_alone.iter().all(StoredRow::is_eligible));
     assert_eq!(context.beliefs.len(), rows_alone.len());
     let mut store = live(&project);
-    let followed = rebuild(&mut store, &keyring(), &project.log(), &trust(), &mut |_| ());
+    let followed = rebuild(
+        &mut store,
+        &keyring(),
+        &project.log(),
+        &trust(),
+        &mut |_| (),
+    );
     assert_eq!(followed.unwrap().refused.len(), 1);
     assert!(rows(&mut store).is_empty());
 }
