@@ -290,6 +290,7 @@ async fn what_a_session_without_a_rule_believed_is_in_its_log_and_in_no_store() 
     session.close("done").await.unwrap();
     let mut alone = MemoryStore::new();
     let dir = project.log().session(session.id());
+    drop(session);
     follow_alone(&mut alone, &keyring().without(&without), &dir).unwrap();
     let of_call = |row: &StoredRow| row.subject.starts_with("call:");
     let rows_alone = rows(&mut alone);
