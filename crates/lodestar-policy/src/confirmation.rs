@@ -37,19 +37,21 @@
 //! }
 //! ```
 
+mod act;
 mod keys;
 mod record;
 mod settle;
 mod unbound;
 mod weigh;
 
+pub use act::{HeldAct, found_by};
 pub use keys::{ConfirmationKey, ConfirmationKeys, ConfirmationKeysError};
 pub use record::{
     Consumed, Operation, Recorded, Refused, RolesOf, Sent, SpentBefore, Uncounted, Under,
     WouldMatch,
 };
 pub use settle::{Confirmed, Settled, settle};
-pub use weigh::{Distrust, HeldAct, Matching, Trusted, Unmatched, found_by};
+pub use weigh::{Distrust, Matching, Trusted, Unmatched};
 
 use std::fmt;
 
