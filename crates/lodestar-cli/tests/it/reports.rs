@@ -18,8 +18,7 @@ fn examples() -> PathBuf {
 fn steady(text: &str) -> String {
     let (mut out, mut rest) = (String::new(), text);
     while let Some(c) = rest.chars().next() {
-        let before = out.chars().next_back();
-        if let Some((word, length)) = changing(rest, before) {
+        if let Some((word, length)) = changing(rest, &out) {
             // One event more or fewer in a list of them is no other statement.
             match word == "#<n>" && ends_with_event(&out) {
                 true => out.truncate(out.trim_end_matches([',', ' ']).len()),
@@ -40,7 +39,8 @@ fn ends_with_event(out: &str) -> bool {
 }
 
 /// What begins here and is another in every run: the word for it, and how long it is.
-fn changing(rest: &str, before: Option<char>) -> Option<(&'static str, usize)> {
+fn changing(rest: &str, out: &str) -> Option<(&'static str, usize)> {
+    let before = out.chars().next_back();
     let starts_word = before.is_none_or(|c| !c.is_ascii_alphanumeric());
     let run =
         |of: fn(&char) -> bool| -> usize { rest.chars().take_while(of).map(char::len_utf8).sum() };
@@ -50,7 +50,9 @@ fn changing(rest: &str, before: Option<char>) -> Option<(&'static str, usize)> {
         return Some(("<id>", id));
     }
     let hex = run(|c| c.is_ascii_digit() || ('a'..='f').contains(c));
-    if starts_word && (hex >= 32 || (hex == 12 && rest[hex..].starts_with('…'))) {
+    // Shortened by us, or cut where a statement is bounded.
+    let is_short = rest[hex..].starts_with('…') && (hex == 12 || out.ends_with("sha256 "));
+    if starts_word && hex > 0 && (hex >= 32 || is_short) {
         return Some(("<hash>", hex));
     }
     if let Some(time) = time(rest).filter(|_| starts_word) {
@@ -285,6 +287,11 @@ fn only_what_is_another_in_every_run_is_replaced() {
         ("2026-11-17T17:36:27.123456Z", "<time>"),
         ("success after 1.5 ms (#4)", "success after <took> (#<n>)"),
         ("`d6fc7e14f5ef…`", "`<hash>…`"),
+        (
+            "definition sha256 7c4… (+9 bytes)",
+            "definition sha256 <hash>… (+9 bytes)",
+        ),
+        ("add… (+9 bytes)", "add… (+9 bytes)"),
         ("<a href=\"#e53\">#54</a>", "#<n>"),
         ("<details id=\"e12\" open>", "<details <place> open>"),
         (

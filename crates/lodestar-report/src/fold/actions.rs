@@ -116,11 +116,15 @@ impl Fold<'_> {
             security: Some(one.security),
             rests_on_reading: Some(one.rests_on_reading),
         });
+        let mut grounds: Vec<Ground> = grounds.collect();
+        // In the log they stand by id, which is chance; a reader looks for what they rest on.
+        let truth = |one: &Ground| one.truth.map(lodestar_core::chain::Truth::as_str);
+        grounds.sort_by_key(|one| (one.adopted, truth(one), one.rests_on_reading, one.belief));
         let question = format!("call {}?", action.tool.as_str());
         let decision = Decision {
             id: action.decision,
             seq: event.seq,
-            rests_on: grounds.collect(),
+            rests_on: grounds,
             question: self.shown(&question, VALUE, sensitivity),
             chosen: Some("call".to_owned()),
             origin: lodestar_core::chain::DecisionOrigin::Synthesised,

@@ -433,11 +433,10 @@ fn beliefs(report: &Value, raw: &Raw) {
         if decision["origin"] == "synthesised" {
             let rests: Vec<Value> = list(&raw.line(&decision["seq"]).1, "dependencies");
             let told = list(decision, "rests_on");
-            let ids = |all: &[Value]| {
-                all.iter()
-                    .map(|one| one["belief"].clone())
-                    .collect::<Vec<_>>()
+            let ids = |all: &[Value]| -> BTreeSet<String> {
+                all.iter().map(|one| one["belief"].to_string()).collect()
             };
+            assert_eq!(told.len(), rests.len());
             assert_eq!(ids(&told), ids(&rests));
         }
     }
