@@ -263,6 +263,7 @@ impl Examination<'_> {
                 last_at: fold.last_at.unwrap_or(opened_at),
                 sensitivity,
                 policy: fold.policy,
+                calibration: fold.calibration,
                 tasks: fold.tasks,
                 halted: fold.halted,
                 closed: fold.closed,

@@ -24,8 +24,8 @@ use serde::de::DeserializeOwned;
 
 use crate::bounded::bounded;
 use crate::model::{
-    Action, Alert, Belief, Calibration, Counts, Decision, Drift, Forged, Move, PolicyInForce,
-    RefusedCall, Request, Said, ServerNote, Wary,
+    Action, Alert, Belief, Calibration, CalibrationInForce, Counts, Decision, Drift, Forged, Move,
+    PolicyInForce, RefusedCall, Request, Said, ServerNote, Wary,
 };
 
 pub(crate) use beliefs::Changed;
@@ -57,6 +57,7 @@ pub(crate) struct Fold<'a> {
     pub(crate) purpose: String,
     pub(crate) actor: String,
     pub(crate) policy: Option<PolicyInForce>,
+    pub(crate) calibration: Option<CalibrationInForce>,
     pub(crate) tasks: Vec<Said>,
     pub(crate) halted: Vec<Said>,
     pub(crate) closed: Option<Said>,
@@ -131,6 +132,7 @@ impl<'a> Fold<'a> {
             purpose: String::new(),
             actor: String::new(),
             policy: None,
+            calibration: None,
             tasks: Vec::new(),
             halted: Vec::new(),
             closed: None,
@@ -192,6 +194,8 @@ impl<'a> Fold<'a> {
             Some(EventType::CONFIRMATION_REFUSED) => self.confirmation_refused(event),
             Some(EventType::OBSERVATION_RECORDED) => self.observation(event),
             Some(EventType::DECISION_MADE) => self.decided(event),
+            Some(EventType::SENTINEL_ALERTED) => self.alerted(event),
+            Some(EventType::CALIBRATION_COMPUTED) => self.calibrated(event),
             Some(kind) => self.noted(kind, event),
             None => {}
         }

@@ -6,7 +6,9 @@
 
 mod chain;
 mod flow;
+mod reliability;
 mod sections;
+mod signals;
 mod timeline;
 
 use std::collections::HashMap;
@@ -205,7 +207,7 @@ fn told(report: &Report, page: &mut Page<'_>) -> io::Result<()> {
     sections::hostile(report, page)?;
     chain::beliefs(report, page)?;
     chain::decisions(report, page)?;
-    sections::signals(report, page)?;
+    signals::write(report, page)?;
     sections::integrity(report, page)?;
     page.raw("<section>\n<h2>Limits of this report</h2>\n<ul>\n")?;
     for limit in &report.limits {

@@ -4,12 +4,13 @@
 //!   wrong with it is
 //! - [`markdown`], [`html`], [`schema`]: forms of a report beside JSON
 //! - [`bundle`]: a report's events with their proofs, to be checked elsewhere
-//! - [`inert`], [`json`], [`words`]: text of others made safe to look at; numbers as people read them
+//! - [`inert`], [`json`], [`words`], [`calibration`]: text of others made safe to look at; numbers as people read them
 #![deny(missing_docs)]
 
 mod answers;
 mod bounded;
 pub mod bundle;
+pub mod calibration;
 mod examine;
 mod fold;
 pub mod html;
@@ -19,7 +20,6 @@ mod limits;
 pub mod markdown;
 pub mod model;
 pub mod otel;
-pub mod reliability;
 pub mod schema;
 mod text;
 pub mod words;

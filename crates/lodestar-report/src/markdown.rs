@@ -1,6 +1,7 @@
 //! A report as Markdown. Whatever others wrote stands in code spans, which nothing in them can end.
 
 mod sections;
+mod signals;
 
 use std::io::{self, Write};
 
@@ -66,7 +67,7 @@ fn report_in(report: &Report, out: &mut dyn Write) -> io::Result<()> {
     sections::beliefs(report, out)?;
     sections::decisions(report, out)?;
     sections::hostile(report, out)?;
-    sections::signals(report, out)?;
+    signals::write(report, out)?;
     sections::integrity(report, out)?;
     writeln!(out, "## Limits of this report\n")?;
     for limit in &report.limits {

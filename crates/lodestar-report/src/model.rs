@@ -8,6 +8,7 @@ mod action;
 mod belief;
 mod cited;
 mod integrity;
+mod signals;
 
 use lodestar_core::digest::Digest;
 use lodestar_core::name::{ProjectId, SessionId};
@@ -15,7 +16,6 @@ use lodestar_core::sensitivity::Sensitivity;
 use lodestar_core::time::Timestamp;
 use lodestar_log::verify::SessionState;
 use serde::Serialize;
-use serde_json::Value;
 
 pub use action::{
     Action, AnswerKind, Answered, Argument, Ended, From, Judged, RefusedCall, Rejected, Request,
@@ -23,6 +23,7 @@ pub use action::{
 };
 pub use belief::{Belief, Beliefs, Decision, Ground, Move, Tally};
 pub use integrity::{Integrity, KeyUsed, Recovered, Redaction};
+pub use signals::{Alert, Calibration, CalibrationInForce, Drift, ServerNote};
 
 /// What a JSON report says it is.
 pub const FORMAT: &str = "lodestar.report/1";
@@ -91,6 +92,9 @@ pub struct Session {
     /// Its policy; none for a session that has no actions.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub policy: Option<PolicyInForce>,
+    /// The calibration that it was opened under; there where a sentinel looks at it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub calibration: Option<CalibrationInForce>,
     /// How sensitive its content is by default.
     pub sensitivity: Sensitivity,
     /// What the operator stated as the task.
@@ -315,65 +319,10 @@ pub enum Wary {
         /// By these events.
         events: Events,
     },
-    /// A sentinel saw it.
-    Alerted {
-        /// In these events.
-        events: Events,
-    },
     /// It speaks in Lodestar's name.
     Forges,
     /// It is the definition of a tool that is not the pinned one.
     DriftedDefinition,
-}
-
-/// What a sentinel saw.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-pub struct Alert {
-    /// The event.
-    pub seq: u64,
-    /// Which sentinel.
-    pub sentinel: String,
-    /// How grave.
-    pub severity: String,
-    /// What it saw, in its words.
-    pub saw: String,
-}
-
-/// A tool that is not what it was.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-pub struct Drift {
-    /// The event.
-    pub seq: u64,
-    /// The server.
-    pub server: String,
-    /// The tool.
-    pub tool: String,
-    /// What differs.
-    pub why: String,
-    /// Calls of it that did not run for this reason.
-    pub refused: Events,
-}
-
-/// What is known of a server.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-pub struct ServerNote {
-    /// The event.
-    pub seq: u64,
-    /// The server.
-    pub server: String,
-    /// In words: how it is contained, or that it failed.
-    pub note: String,
-}
-
-/// A calibration that was recorded, as it was recorded.
-#[derive(Debug, Clone, PartialEq, Serialize)]
-pub struct Calibration {
-    /// The event.
-    pub seq: u64,
-    /// When.
-    pub at: Timestamp,
-    /// The report that `calibration.computed@1` carries.
-    pub computed: Value,
 }
 
 /// Something that this report does not say.

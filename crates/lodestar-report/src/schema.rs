@@ -25,7 +25,7 @@ pub fn json_schema() -> Value {
     json!({
         "$schema": "https://json-schema.org/draft/2020-12/schema",
         "title": "Lodestar trust report",
-        "description": "What `lodestar report --format json` writes. Numbers named `seq` or listed in `events` are events of the session's log. Strings quote what others wrote, bounded with a mark: show them inert.",
+        "description": "What `lodestar report --format json` writes. Numbers named `seq` or listed in `events` are events of the session's log, or of the session that is named beside them. Strings quote what others wrote, bounded with a mark: show them inert.",
         "oneOf": [part("report"), refused()],
         "$defs": parts::all(),
     })

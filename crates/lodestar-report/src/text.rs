@@ -138,7 +138,6 @@ pub(crate) fn wary(wary: &Wary) -> (String, &[u64]) {
             )
         }
         Wary::SetApart { events } => ("what it says was set apart".to_owned(), events),
-        Wary::Alerted { events } => ("a sentinel saw it".to_owned(), events),
         Wary::Forges => ("it speaks in Lodestar's name".to_owned(), &[]),
         Wary::DriftedDefinition => (
             "it defines a tool otherwise than was pinned".to_owned(),

@@ -5,13 +5,15 @@ use lodestar_core::id::{ActionId, ObservationId};
 use lodestar_kernel::opening::Opening;
 use lodestar_log::{Event, Payload};
 use lodestar_policy::SignatureState;
+use lodestar_replay::calibration::Computed;
 use serde::Deserialize;
 use serde_json::Value;
 
 use super::Fold;
 use crate::bounded::{TEXT, VALUE, bounded};
 use crate::model::{
-    Alert, Calibration, Drift, Forged, ForgedKind, PolicyInForce, Said, ServerNote, Wary,
+    Alert, Calibration, CalibrationInForce, Drift, Forged, ForgedKind, PolicyInForce, Said,
+    ServerNote, Wary,
 };
 
 #[derive(Deserialize)]
@@ -37,6 +39,13 @@ impl Fold<'_> {
         };
         self.purpose = bounded(&opening.purpose, VALUE);
         self.policy = Some(in_force(opening, event.seq));
+        let calibration = opening.calibration.as_ref();
+        self.calibration = calibration.map(|one| CalibrationInForce {
+            seq: event.seq,
+            flagged: one.flagged.iter().cloned().collect(),
+            computed: one.computed.clone(),
+            ignored: one.ignored.iter().map(|why| bounded(why, TEXT)).collect(),
+        });
     }
 
     pub(super) fn observation(&mut self, event: &Event) {
@@ -66,8 +75,6 @@ impl Fold<'_> {
             EventType::SERVER_STARTED,
             EventType::SERVER_FAILED,
             EventType::SERVER_OUTPUT,
-            EventType::SENTINEL_ALERTED,
-            EventType::CALIBRATION_COMPUTED,
         ];
         if !wanted.contains(&kind) {
             return;
@@ -124,36 +131,43 @@ impl Fold<'_> {
                 });
                 self.suspects.entry(seq).or_default().push(Wary::Forges);
             }
-            EventType::SENTINEL_ALERTED => self.alerted(seq, &payload),
-            EventType::CALIBRATION_COMPUTED => self.calibrations.push(Calibration {
-                seq,
-                at: event.time,
-                computed: payload,
-            }),
             _ => {}
         }
     }
 
-    /// What a sentinel saw: whatever of it has a name that is known.
-    fn alerted(&mut self, seq: u64, payload: &Value) {
-        let first = |names: &[&str]| {
-            let found = names.iter().find_map(|name| payload.get(*name)?.as_str());
-            bounded(found.unwrap_or("not said"), TEXT)
+    /// What a sentinel saw, as sensitive as the action in which it saw it.
+    pub(super) fn alerted(&mut self, event: &Event) {
+        let Some(alerted) = self.read::<lodestar_policy::Alert<'static>>(event) else {
+            return;
         };
+        let action = self.action(alerted.action);
+        let known = action.map(|one| (one.seq, one.sensitivity));
+        let sensitivity = known.map_or(self.default_sensitivity(), |(_, level)| level);
         self.alerts.push(Alert {
-            seq,
-            sentinel: first(&["sentinel", "arbiter", "name"]),
-            severity: first(&["severity"]),
-            saw: first(&["reason", "saw", "message", "what"]),
+            seq: event.seq,
+            action: alerted.action,
+            proposed: known.map(|(seq, _)| seq),
+            sentinel: bounded(&alerted.sentinel, VALUE),
+            severity: alerted.severity,
+            mode: alerted.mode,
+            saw: self.reason(&alerted.saw, sensitivity),
         });
-        let mut named = Vec::new();
-        observations(payload, &mut named);
-        for id in named {
-            if let Some(at) = self.observed.get(&id) {
-                let wary = self.suspects.entry(*at).or_default();
-                wary.push(Wary::Alerted { events: vec![seq] });
-            }
+    }
+
+    pub(super) fn calibrated(&mut self, event: &Event) {
+        let Some(mut computed) = self.read::<Computed>(event) else {
+            return;
+        };
+        let sensitivity = self.default_sensitivity();
+        for refused in &mut computed.refused {
+            refused.session = bounded(&refused.session, VALUE);
+            refused.reason = self.reason(&refused.reason, sensitivity);
         }
+        self.calibrations.push(Calibration {
+            seq: event.seq,
+            at: event.time,
+            computed,
+        });
     }
 
     pub(super) fn drift_refused(&mut self, seq: u64, tool: Option<&str>) {
@@ -171,16 +185,6 @@ fn text<'a>(payload: &'a Value, name: &str) -> &'a str {
         .get(name)
         .and_then(Value::as_str)
         .unwrap_or("not said")
-}
-
-/// The observations that an alert names, wherever in it.
-fn observations(value: &Value, found: &mut Vec<ObservationId>) {
-    match value {
-        Value::String(text) => found.extend(text.parse::<ObservationId>().ok()),
-        Value::Array(items) => items.iter().for_each(|one| observations(one, found)),
-        Value::Object(fields) => fields.values().for_each(|one| observations(one, found)),
-        _ => {}
-    }
 }
 
 fn in_force(opening: &Opening, seq: u64) -> PolicyInForce {

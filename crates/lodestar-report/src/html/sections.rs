@@ -1,11 +1,11 @@
-//! The sections of a report, but for beliefs and decisions.
+//! The sections of a report, but for beliefs and decisions, and for what watches a session.
 
 use std::io;
 
 use super::Page;
 use crate::model::{Action, AnswerKind, From, Report, Wary};
 use crate::text::{self, Fate};
-use crate::{json, words};
+use crate::words;
 
 /// A heading with a count; says so where there is nothing.
 pub(super) fn begin(title: &'static str, many: usize, page: &mut Page<'_>) -> io::Result<()> {
@@ -264,58 +264,6 @@ fn because(wary: &Wary, page: &mut Page<'_>) -> io::Result<()> {
     page.tagged("<li>", &why, " ")?;
     page.cite(events)?;
     page.raw("</li>\n")
-}
-
-/// Alerts, drift, servers and calibration.
-pub(super) fn signals(report: &Report, page: &mut Page<'_>) -> io::Result<()> {
-    begin("Sentinel alerts", report.alerts.len(), page)?;
-    page.raw("<ul class=\"plain\">\n")?;
-    for alert in &report.alerts {
-        page.raw("<li>")?;
-        page.cite(&[alert.seq])?;
-        page.tagged(" <span class=\"tag open\">", &alert.severity, "</span> ")?;
-        page.tagged("<code>", &alert.sentinel, "</code>: ")?;
-        page.text(&alert.saw)?;
-        page.raw("</li>\n")?;
-    }
-    page.raw("</ul>\n</section>\n")?;
-    begin("Tool drift", report.drift.len(), page)?;
-    page.raw("<ul class=\"plain\">\n")?;
-    for drift in &report.drift {
-        page.raw("<li>")?;
-        page.cite(&[drift.seq])?;
-        page.tagged(" <code>", &drift.tool, "</code> of ")?;
-        page.tagged("<code>", &drift.server, "</code>: ")?;
-        page.text(&drift.why)?;
-        if !drift.refused.is_empty() {
-            page.raw("; calls that did not run ")?;
-            page.cite(&drift.refused)?;
-        }
-        page.raw("</li>\n")?;
-    }
-    page.raw("</ul>\n</section>\n")?;
-    begin("Servers", report.servers.len(), page)?;
-    page.raw("<ul class=\"plain\">\n")?;
-    for server in &report.servers {
-        page.raw("<li>")?;
-        page.cite(&[server.seq])?;
-        page.tagged(" <code>", &server.server, "</code>: ")?;
-        page.text(&server.note)?;
-        page.raw("</li>\n")?;
-    }
-    page.raw("</ul>\n</section>\n")?;
-    begin("Calibration", report.calibrations.len(), page)?;
-    for one in &report.calibrations {
-        page.raw("<p>")?;
-        page.cite(&[one.seq])?;
-        page.tagged(" ", &words::seconds(one.at), "</p>\n")?;
-        page.tagged(
-            "<span class=\"quote\">",
-            &json::compact(&one.computed),
-            "</span>\n",
-        )?;
-    }
-    page.raw("</section>\n")
 }
 
 pub(super) fn integrity(report: &Report, page: &mut Page<'_>) -> io::Result<()> {

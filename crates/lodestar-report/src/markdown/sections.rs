@@ -5,11 +5,11 @@ use std::io::{self, Write};
 use super::{cited, code, prose};
 use crate::model::{Action, Argument, From, Report};
 use crate::text::{self, Fate, MOST_LISTED, cite};
-use crate::{json, words};
+use crate::words;
 
-type Out<'a> = &'a mut dyn Write;
+pub(super) type Out<'a> = &'a mut dyn Write;
 
-fn title(title: &str, many: usize, out: Out<'_>) -> io::Result<()> {
+pub(super) fn title(title: &str, many: usize, out: Out<'_>) -> io::Result<()> {
     writeln!(out, "## {title} ({})\n", words::number(many as u64))?;
     if many == 0 {
         writeln!(out, "None.\n")?;
@@ -310,54 +310,6 @@ pub(super) fn hostile(report: &Report, out: Out<'_>) -> io::Result<()> {
     end(report.hostile.len(), out)
 }
 
-/// Alerts, drift, servers and calibration.
-pub(super) fn signals(report: &Report, out: Out<'_>) -> io::Result<()> {
-    title("Sentinel alerts", report.alerts.len(), out)?;
-    for alert in &report.alerts {
-        let (sentinel, severity) = (code(&alert.sentinel), code(&alert.severity));
-        writeln!(
-            out,
-            "- #{} {sentinel}, {severity}: {}",
-            alert.seq,
-            code(&alert.saw)
-        )?;
-    }
-    end(report.alerts.len(), out)?;
-    title("Tool drift", report.drift.len(), out)?;
-    for drift in &report.drift {
-        let refused = match drift.refused.is_empty() {
-            true => String::new(),
-            false => format!("; calls that did not run: {}", cite(&drift.refused)),
-        };
-        writeln!(
-            out,
-            "- #{} {} of {}: {}{refused}",
-            drift.seq,
-            code(&drift.tool),
-            code(&drift.server),
-            code(&drift.why)
-        )?;
-    }
-    end(report.drift.len(), out)?;
-    title("Servers", report.servers.len(), out)?;
-    for server in &report.servers {
-        let (name, note) = (code(&server.server), code(&server.note));
-        writeln!(out, "- #{} {name}: {note}", server.seq)?;
-    }
-    end(report.servers.len(), out)?;
-    title("Calibration", report.calibrations.len(), out)?;
-    for one in &report.calibrations {
-        let at = words::seconds(one.at);
-        writeln!(
-            out,
-            "- #{} {at}: {}",
-            one.seq,
-            code(&json::compact(&one.computed))
-        )?;
-    }
-    end(report.calibrations.len(), out)
-}
-
 pub(super) fn integrity(report: &Report, out: Out<'_>) -> io::Result<()> {
     let integrity = &report.integrity;
     writeln!(out, "## Integrity\n")?;
@@ -435,7 +387,7 @@ fn more(many: usize, out: Out<'_>) -> io::Result<()> {
     }
 }
 
-fn end(many: usize, out: Out<'_>) -> io::Result<()> {
+pub(super) fn end(many: usize, out: Out<'_>) -> io::Result<()> {
     match many {
         0 => Ok(()),
         _ => writeln!(out),

@@ -12,6 +12,7 @@ impl Report {
         let mut cited = BTreeSet::from([0]);
         let session = &self.session;
         cited.extend(session.policy.iter().map(|one| one.seq));
+        cited.extend(session.calibration.iter().map(|one| one.seq));
         let said = session
             .tasks
             .iter()
@@ -53,15 +54,15 @@ impl Report {
         for hostile in &self.hostile {
             cited.insert(hostile.seq);
             for wary in &hostile.because {
-                if let Wary::FedCalls { events }
-                | Wary::SetApart { events }
-                | Wary::Alerted { events } = wary
-                {
+                if let Wary::FedCalls { events } | Wary::SetApart { events } = wary {
                     cited.extend(events);
                 }
             }
         }
-        cited.extend(self.alerts.iter().map(|one| one.seq));
+        for alert in &self.alerts {
+            cited.insert(alert.seq);
+            cited.extend(alert.proposed);
+        }
         for drift in &self.drift {
             cited.insert(drift.seq);
             cited.extend(&drift.refused);

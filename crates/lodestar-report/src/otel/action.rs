@@ -46,7 +46,7 @@ pub(super) struct ActionSpan {
     pub(super) observed: Option<u64>,
     from: Timestamp,
     /// How sensitive its content is at least.
-    level: Sensitivity,
+    pub(super) level: Sensitivity,
     attributes: Vec<KeyValue>,
     events: Events,
     execution: Option<Execution>,

@@ -136,6 +136,8 @@ names! {
     SENTINEL = "lodestar.sentinel";
     /// How grave.
     SEVERITY = "lodestar.severity";
+    /// Whether a sentinel had a say in the verdict: `arbitrate`, or `observe`.
+    SENTINEL_MODE = "lodestar.sentinel.mode";
     /// How many actions there are.
     ACTIONS = "lodestar.actions";
     /// How many of them waited for people.

@@ -366,9 +366,13 @@ fn a_flood_of_one_sort_does_not_hide_another() {
         let mut alert = template.clone();
         alert.seq = close.seq + at;
         alert.kind = "sentinel.alerted@1".into();
-        let said = serde_json::json!({
-            "reason": "a\u{202e}b", "sentinel": "canary", "severity": "critical",
-        });
+        let said = lodestar_policy::Alert {
+            action: lodestar_core::id::ActionId::from_parts(0, [0; 10]),
+            sentinel: "canary".into(),
+            severity: lodestar_core::ladder::Severity::Critical,
+            mode: lodestar_policy::Mode::Observe,
+            saw: "a\u{202e}b".into(),
+        };
         alert.payload = Payload::Present(lodestar_core::canonical::to_vec(&said).unwrap());
         alert.parents = Vec::new();
         log.push(alert);
@@ -385,7 +389,13 @@ fn a_flood_of_one_sort_does_not_hide_another() {
     assert_eq!(root.events.dropped_count, 872);
     assert!(root.events.iter().any(|it| it.name == "lodestar.closed"));
     let said = &alerts[0].attributes;
-    assert_eq!(attribute(said, names::SENTINEL).unwrap().as_str(), "canary");
+    for (name, value) in [
+        (names::SENTINEL, "canary"),
+        (names::SEVERITY, "critical"),
+        (names::SENTINEL_MODE, "observe"),
+    ] {
+        assert_eq!(attribute(said, name).unwrap().as_str(), value);
+    }
     assert_eq!(
         attribute(said, names::REASON).unwrap().as_str(),
         "a\\u202eb"

@@ -2,6 +2,7 @@
 
 mod acts;
 mod beliefs;
+mod signals;
 
 use lodestar_core::chain::{Freshness, Retrieval, Security, Truth};
 use lodestar_core::sensitivity::Sensitivity;
@@ -10,6 +11,7 @@ use serde_json::{Map, Value, json};
 
 use self::acts::{action, answered, argument, forged, refused_call, request};
 use self::beliefs::{belief, decision, ground, hostile, moved};
+use self::signals::{alert, calibration, calibration_in_force, drift, server};
 use super::{
     May, Member, Must, count, digest, events, list, object, part, seq, text, time, words_of,
 };
@@ -181,6 +183,12 @@ fn session() -> Vec<Member> {
             part("policy"),
         ),
         (
+            "calibration",
+            May,
+            "The calibration that it was opened under; there where a sentinel looks at it.",
+            calibration_in_force(),
+        ),
+        (
             "sensitivity",
             Must,
             "How sensitive its content is by default.",
@@ -274,56 +282,6 @@ fn counts() -> Vec<Member> {
             count(),
         ),
     ]
-}
-
-fn alert() -> Value {
-    object(vec![
-        ("seq", Must, "The event.", seq()),
-        ("sentinel", Must, "Which sentinel.", text()),
-        ("severity", Must, "How grave.", text()),
-        ("saw", Must, "What it saw, in its words.", text()),
-    ])
-}
-
-fn drift() -> Value {
-    object(vec![
-        ("seq", Must, "The event.", seq()),
-        ("server", Must, "The server.", text()),
-        ("tool", Must, "The tool.", text()),
-        ("why", Must, "What differs.", text()),
-        (
-            "refused",
-            Must,
-            "Calls of it that did not run for this reason.",
-            events(),
-        ),
-    ])
-}
-
-fn server() -> Value {
-    object(vec![
-        ("seq", Must, "The event.", seq()),
-        ("server", Must, "The server.", text()),
-        (
-            "note",
-            Must,
-            "How it is contained, or that it failed.",
-            text(),
-        ),
-    ])
-}
-
-fn calibration() -> Value {
-    object(vec![
-        ("seq", Must, "The event.", seq()),
-        ("at", Must, "When.", time()),
-        (
-            "computed",
-            Must,
-            "The report that `calibration.computed@1` carries.",
-            json!({}),
-        ),
-    ])
 }
 
 fn integrity() -> Vec<Member> {

@@ -13,4 +13,5 @@ mod inert;
 mod random;
 mod refusals;
 mod schema;
+mod signals;
 mod told;

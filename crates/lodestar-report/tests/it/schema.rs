@@ -49,6 +49,18 @@ fn fits(value: &Value, schema: &Value, whole: &Value, at: &str) -> Result<(), St
     if !is {
         return wrong("another type");
     }
+    let bound = |name: &str| schema.get(name).and_then(Value::as_f64);
+    let size = match value {
+        Value::Number(number) => number.as_f64().map(|size| (size, "minimum", "maximum")),
+        Value::Array(list) => Some((list.len() as f64, "minItems", "maxItems")),
+        _ => None,
+    };
+    if let Some((size, least, most)) = size
+        && (bound(least).is_some_and(|least| size < least)
+            || bound(most).is_some_and(|most| size > most))
+    {
+        return wrong("out of bounds");
+    }
     if let (Some(items), Some(list)) = (schema.get("items"), value.as_array()) {
         for (place, one) in list.iter().enumerate() {
             fits(one, items, whole, &format!("{at}/{place}"))?;
@@ -71,6 +83,12 @@ fn fits(value: &Value, schema: &Value, whole: &Value, at: &str) -> Result<(), St
     Ok(())
 }
 
+/// Holds a report against the published schema.
+pub(crate) fn assert_fits(report: &Value) {
+    let whole = schema::json_schema();
+    fits(report, &whole, &whole, "").unwrap();
+}
+
 #[tokio::test(flavor = "multi_thread")]
 async fn reports_and_refusals_fit_the_schema() {
     let whole = schema::json_schema();
@@ -80,9 +98,27 @@ async fn reports_and_refusals_fit_the_schema() {
     let mut odd = report.clone();
     odd["more"] = json!(1);
     assert!(fits(&odd, &whole, &whole, "").is_err());
-    let mut odd = report;
+    let mut odd = report.clone();
     odd["actions"][0]["phase"] = json!("perhaps");
     assert!(fits(&odd, &whole, &whole, "").is_err());
+    let class = json!({
+        "class": "a", "n": 1, "confidence": 1.0, "accuracy": 1.0, "ece": 0.0, "brier": 0.0,
+        "gap": 0.0, "flagged": false, "bins": vec![json!({"n": 0}); 10],
+    });
+    let at = report["session"]["opened_at"].clone();
+    let computed = json!({"classes": [class], "sessions": 1});
+    let mut measured = report;
+    measured["calibrations"] = json!([{"seq": 1, "at": at, "computed": computed}]);
+    fits(&measured, &whole, &whole, "").unwrap();
+    for (name, wrong) in [
+        ("gap", json!(-2)),
+        ("ece", json!("low")),
+        ("bins", json!([])),
+    ] {
+        let mut odd = measured.clone();
+        odd["calibrations"][0]["computed"]["classes"][0][name] = wrong;
+        assert!(fits(&odd, &whole, &whole, "").is_err(), "{name}");
+    }
     project.will_be_edited();
     let path = project.log().session(&session).checkpoint_path();
     std::fs::write(path, "nothing").unwrap();

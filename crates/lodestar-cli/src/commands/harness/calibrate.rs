@@ -3,17 +3,18 @@
 use std::io::Write as _;
 
 use clap::Args;
-use lodestar_core::calibration::{ClassReport, MIN_SAMPLES, OFF_BY, measure};
+use lodestar_core::calibration::{ClassReport, measure};
 use lodestar_replay::calibration::{
     CALIBRATION_PURPOSE, CALIBRATION_SESSIONS, Collected, Computed, samples,
 };
+use lodestar_report::calibration::{HEADINGS, numbers, summary};
 use serde_json::{Value, json};
 
 use crate::beliefs::{Beliefs, BeliefsArgs, local_actor};
 use crate::cli::App;
 use crate::failure::{Exit, Failure};
+use crate::inert;
 use crate::progress::Progress;
-use crate::{inert, words};
 
 const AFTER_HELP: &str = "\
 Every belief that was settled counts once: by direct evidence, by a person, by a belief that took
@@ -78,27 +79,10 @@ pub(crate) fn run(args: &CalibrateArgs, app: &mut App) -> Result<Exit, Failure> 
     Ok(Exit::Done)
 }
 
-const HEADINGS: [&str; 7] = [
-    "class",
-    "n",
-    "confidence",
-    "came true",
-    "ece",
-    "brier",
-    "gap",
-];
-
 fn cells(class: &ClassReport) -> [String; 7] {
-    let share = |number: f64| format!("{number:.3}");
-    [
-        inert::line(class.class.as_str(), 60),
-        words::number(class.n),
-        share(class.confidence.get()),
-        share(class.accuracy.get()),
-        share(class.ece.get()),
-        share(class.brier.get()),
-        format!("{:+.3}", class.gap.get()),
-    ]
+    let [n, confidence, accuracy, ece, brier, gap] = numbers(class);
+    let name = inert::line(class.class.as_str(), 60);
+    [name, n, confidence, accuracy, ece, brier, gap]
 }
 
 fn print(computed: &Computed, app: &mut App) -> Result<(), Failure> {
@@ -141,16 +125,6 @@ fn print(computed: &Computed, app: &mut App) -> Result<(), Failure> {
             }
         }
     }
-    let samples = words::count(report.samples(), "sample");
-    let sessions = words::count(computed.sessions, "session");
-    let flagged = match report.flagged().count() {
-        0 => "no class is flagged".to_owned(),
-        1 => "1 class is flagged".to_owned(),
-        several => format!("{several} classes are flagged"),
-    };
-    writeln!(
-        app.out,
-        "{samples} from {sessions}; {flagged} (at least {MIN_SAMPLES} samples, and off by {OFF_BY} or more)"
-    )?;
+    writeln!(app.out, "{}", summary(computed))?;
     Ok(())
 }

@@ -4,6 +4,7 @@ use lodestar_core::event::EventType;
 use lodestar_core::id::ActionId;
 use lodestar_firewall::event::{Adopted, Change, FirewallEvent};
 use lodestar_log::Event;
+use lodestar_policy::{Alert, Mode};
 use opentelemetry::KeyValue;
 
 use super::super::action::Reached;
@@ -19,8 +20,10 @@ impl Fold {
         event: &Event,
     ) -> Result<(), Unprojectable> {
         let Some(name) = session_event_name(kind) else {
-            if kind == EventType::SERVER_STARTED {
-                self.server_started(event)?;
+            match kind {
+                EventType::SERVER_STARTED => self.server_started(event)?,
+                EventType::SENTINEL_ALERTED => self.alerted(event)?,
+                _ => {}
             }
             return Ok(());
         };
@@ -28,8 +31,6 @@ impl Fold {
         let mut said = Vec::new();
         let named = |member: &str| payload[member].as_str().map(str::to_owned);
         said.extend(named("operator").map(|who| text(names::APPROVER, who)));
-        said.extend(named("sentinel").map(|which| text(names::SENTINEL, which)));
-        said.extend(named("severity").map(|how| text(names::SEVERITY, how)));
         let words = ["reason", "why", "what", "message"]
             .iter()
             .find_map(|it| named(it));
@@ -45,6 +46,35 @@ impl Fold {
         match action.and_then(|seq| self.actions.get_mut(seq)) {
             Some(action) => action.note(name, event, said),
             None => root.note(name, event, said),
+        }
+        Ok(())
+    }
+
+    /// What a sentinel saw, as sensitive as the action in which it saw it.
+    fn alerted(&mut self, event: &Event) -> Result<(), Unprojectable> {
+        const NAME: &str = "lodestar.sentinel.alerted";
+        let Some(alert) = self.read::<Alert<'static>>(event)? else {
+            self.note_root(NAME, event, Vec::new());
+            return Ok(());
+        };
+        let mode = match alert.mode {
+            Mode::Observe => "observe",
+            Mode::Arbitrate => "arbitrate",
+        };
+        let mut said = vec![
+            text(names::SENTINEL, &alert.sentinel),
+            text(names::SEVERITY, alert.severity),
+            text(names::SENTINEL_MODE, mode),
+        ];
+        let ceiling = self.ceiling;
+        let saw = |level| ceiling.words(names::REASON, &alert.saw, level, event);
+        let action = self.by_id.get(&alert.action);
+        if let Some(action) = action.and_then(|seq| self.actions.get_mut(seq)) {
+            said.push(saw(action.level));
+            action.note(NAME, event, said);
+        } else if let Some((_, root)) = &mut self.open {
+            said.push(saw(root.level));
+            root.note(NAME, event, said);
         }
         Ok(())
     }
@@ -136,7 +166,6 @@ fn session_event_name(kind: EventType) -> Option<&'static str> {
         EventType::CONFIRMATION_MATCHED => "lodestar.confirmation.matched",
         EventType::CONFIRMATION_REFUSED => "lodestar.confirmation.refused",
         EventType::BELIEF_READ_PRIVILEGED => "lodestar.belief.read_privileged",
-        EventType::SENTINEL_ALERTED => "lodestar.sentinel.alerted",
         EventType::SERVER_FAILED => "lodestar.server.failed",
         EventType::TOOL_DRIFTED => "lodestar.tool.drifted",
         EventType::LOG_RECOVERED => "lodestar.log.recovered",

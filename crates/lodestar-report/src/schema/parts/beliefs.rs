@@ -139,7 +139,6 @@ pub(super) fn hostile() -> Vec<Member> {
         "fed_calls",
         "hidden_characters",
         "set_apart",
-        "alerted",
         "forges",
         "drifted_definition",
     ];
@@ -148,7 +147,7 @@ pub(super) fn hostile() -> Vec<Member> {
         (
             "events",
             May,
-            "The calls that took values from it, the moves that set it apart, or the alerts.",
+            "The calls that took values from it, or the moves that set it apart.",
             events(),
         ),
         (
