@@ -3,7 +3,7 @@
 use serde_json::json;
 
 use crate::governed::{Governed, stable};
-use crate::world::World;
+use crate::world::{World, assert_inert};
 
 /// Ten measurements that were made again: three of them found the same.
 fn measured_again() -> World {
@@ -49,6 +49,62 @@ fn classes_are_measured_flagged_and_recorded_and_nothing_else_changes() {
     world.run(&["log", "verify"]).expect(0);
     world.run(&["replay", name]).expect(0);
     world.run(&["store", "status"]).expect(0);
+}
+
+#[test]
+fn the_report_on_a_calibration_has_the_plot_and_the_table() {
+    let world = measured_again();
+    let run = world.run(&["harness", "calibrate", "--json"]).expect(0);
+    let recorded = run.json()["recorded"].clone();
+    let session = recorded["session"].as_str().expect("a name").to_owned();
+    assert!(session.starts_with("cal-"), "{session}");
+
+    let page = world
+        .run(&["report", &session, "--format", "html"])
+        .expect(0)
+        .out;
+    let plot = page.find("<div class=\"plots\">").expect("a plot");
+    let plot = &page[plot..plot + page[plot..].find("</figure>").expect("an end")];
+    assert_eq!(plot.matches("<svg").count(), 1, "one class: {plot}");
+    assert!(plot.contains("flagged: measured</text>"), "{plot}");
+    assert!(
+        plot.contains("confidence 0.95, came true 0.30, 10 samples"),
+        "{plot}"
+    );
+    assert!(page.contains("<code>measured</code></th><td>10</td><td>0.950</td><td>0.300</td>"));
+
+    let text = world.run(&["report", &session]).expect(0).out;
+    assert_inert(&text);
+    assert!(
+        text.contains("| `measured` | 10 | 0.950 | 0.300 | 0.650 | 0.633 | +0.650 | **flagged** |"),
+        "{text}"
+    );
+
+    let told = world.run(&["--json", "report", &session]).expect(0).json();
+    let [one] = &told["calibrations"].as_array().expect("a list")[..] else {
+        panic!("{told}")
+    };
+    assert_eq!(one["seq"], recorded["seq"]);
+    assert_eq!(
+        one["computed"]["classes"],
+        run.json()["classes"],
+        "what was printed is what is told"
+    );
+
+    // A session whose record was edited is not told at all.
+    let log = world.log("web").session(&session.parse().expect("a name"));
+    let events = std::fs::read_to_string(log.events_path()).expect("there");
+    let forged = events.replace("\"flagged\":true", "\"flagged\":false");
+    assert_ne!(forged, events);
+    std::fs::write(log.events_path(), forged).expect("written");
+    let page = world
+        .run(&["report", &session, "--format", "html"])
+        .expect(1)
+        .out;
+    assert!(
+        !page.contains("class=\"plots\"") && !page.contains("measured"),
+        "{page}"
+    );
 }
 
 #[test]

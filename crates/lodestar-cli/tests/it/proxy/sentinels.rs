@@ -26,6 +26,26 @@ fn alerts(world: &World) -> Vec<Value> {
         .collect()
 }
 
+/// The report tells each alert as the log has it.
+fn reported(world: &World, mode: &str) {
+    let report = world.run(&["--json", "report", "latest"]).expect(0).json();
+    let [alert] = &report["alerts"].as_array().expect("a list")[..] else {
+        panic!("{report}")
+    };
+    let logged = &alerts(world)[0];
+    assert_eq!(alert["seq"], logged["seq"]);
+    assert_eq!(alert["action"], logged["payload"]["action"]);
+    assert_eq!(alert["sentinel"], "anomalous-tool-sequence");
+    assert_eq!(alert["severity"], "critical");
+    assert_eq!(alert["mode"], mode);
+    assert_eq!(alert["saw"], logged["payload"]["saw"]);
+    let actions = report["actions"].as_array().expect("a list");
+    let seen = actions.iter().find(|one| one["id"] == alert["action"]);
+    let seen = seen.expect("the action is told too");
+    assert_eq!(alert["proposed"], seen["seq"]);
+    assert_eq!(seen["tool"], "mcp.one.write_file");
+}
+
 /// Reads, says something outside, writes.
 fn in_sequence(world: &World) -> Option<String> {
     let mut agent = Agent::start(world);
@@ -54,6 +74,7 @@ fn a_write_after_something_went_out_after_a_read_does_not_reach_the_server() {
     );
     let alerts = alerts(&world);
     assert_eq!(alerts.len(), 1, "{alerts:?}");
+    reported(&world, "arbitrate");
     proved(&world);
 }
 
@@ -65,6 +86,7 @@ fn one_that_observes_lets_everything_through_and_says_what_it_saw() {
     let alerts = alerts(&world);
     assert_eq!(alerts.len(), 1, "{alerts:?}");
     assert_eq!(alerts[0]["payload"]["mode"], "observe");
+    reported(&world, "observe");
     proved(&world);
 }
 
