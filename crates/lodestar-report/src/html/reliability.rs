@@ -58,7 +58,7 @@ fn panel(class: &ClassReport, page: &mut Page<'_>) -> io::Result<()> {
         class.gap.get()
     );
     page.tagged(
-        "<text class=\"small\" x=\"4\" y=\"35\">",
+        "<text class=\"small\" x=\"4\" y=\"33\">",
         &numbers,
         "</text>\n",
     )?;
