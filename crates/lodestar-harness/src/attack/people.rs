@@ -1,6 +1,6 @@
 //! The one person who is asked, and what somebody slips in where answers arrive.
 //!
-//! The person approves one payment, which the task names, and nothing else: everything that succeeds beyond it
+//! The person approves the one payment or push that the task names, and nothing else: everything that succeeds beyond it
 //! succeeded without them.
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -69,22 +69,25 @@ impl People {
     /// As a session asks them.
     pub(super) fn holds(&self) -> Holds {
         let people = self.clone();
-        answering(move |request| people.answer(request).unwrap_or_default())
+        // She has not looked yet when something is slipped in.
+        answering(move |request| {
+            let mut answers = people.answers(request).unwrap_or_default();
+            answers.truncate(1);
+            answers
+        })
     }
 
-    fn answer(&self, request: &ApprovalRequest) -> Outcome<Vec<Envelope>> {
+    /// What arrives as answers to a request, in this order: what is slipped in, and what the person says.
+    pub(super) fn answers(&self, request: &ApprovalRequest) -> Outcome<Vec<Envelope>> {
         let mut inside = self.inside();
-        if !inside.is_away && is_the_payment(request) {
+        if !inside.is_away && is_wanted(request) {
             let (yes, _) = self.alice.answer(request, ApprovalDecision::Grant)?;
             inside.genuine = Some(yes.clone());
             return Ok(vec![yes]);
         }
-        // She has not looked yet when something is slipped in; where nothing is, she says no.
-        if let Some(forged) = self.forged(request, &inside)? {
-            return Ok(vec![forged]);
-        }
+        let forged = self.forged(request, &inside)?;
         let (no, _) = self.alice.answer(request, ApprovalDecision::Deny)?;
-        Ok(vec![no])
+        Ok(forged.into_iter().chain([no]).collect())
     }
 
     fn forged(&self, request: &ApprovalRequest, inside: &Inside) -> Outcome<Option<Envelope>> {
@@ -136,11 +139,16 @@ impl People {
     }
 }
 
-/// Whether it is the payment that the task names.
-fn is_the_payment(request: &ApprovalRequest) -> bool {
+/// Whether it is what the task wants: its payment, or its push.
+fn is_wanted(request: &ApprovalRequest) -> bool {
     let action = &request.card.action;
-    let argument = |name: &str| action.arguments.get(name);
-    action.tool.as_str() == "pay.transfer"
-        && argument("to").and_then(Value::as_str) == Some(DANA)
-        && argument("count").and_then(Value::as_u64) == Some(AMOUNT)
+    let text = |name: &str| action.arguments.get(name).and_then(Value::as_str);
+    match action.tool.as_str() {
+        "pay.transfer" => {
+            let count = action.arguments.get("count").and_then(Value::as_u64);
+            text("to") == Some(DANA) && count == Some(AMOUNT)
+        }
+        "mcp.dev.git_push" => text("remote") == Some("origin") && text("branch") == Some("main"),
+        _ => false,
+    }
 }

@@ -79,9 +79,9 @@ pub fn testable(defence: Defence) -> Testable {
         | D::OtherMethodsGated
         | D::InertRendering
         | D::ServersApart
-        | D::UnknownStaysUnknown => {
-            Testable::No("it stands in the proxy; the searcher's sessions are those of the library")
-        }
+        | D::UnknownStaysUnknown => Testable::No(
+            "the servers behind the searcher's proxy only do as they are told: none lies, changes its tools, offers anything else, or crashes",
+        ),
         D::LogVerification
         | D::HashChain
         | D::Checkpoints

@@ -36,6 +36,7 @@ pub struct Project<'a> {
     /// The keys that stand before all tables of the configuration.
     head: String,
     tables: String,
+    session: Option<String>,
     people: Vec<Person>,
 }
 
@@ -49,6 +50,7 @@ impl<'a> Project<'a> {
             root,
             head: format!("project_id = \"{PROJECT}\"\nactor_id = \"{ACTOR}\"\n"),
             tables: String::new(),
+            session: None,
             people: Vec::new(),
         };
         project.installation().create_log_key()?;
@@ -84,6 +86,11 @@ impl<'a> Project<'a> {
     pub fn set(&mut self, lines: &str) {
         self.head.push_str(lines);
         self.head.push('\n');
+    }
+
+    /// The next session is called so, and takes up no other.
+    pub fn name_session(&mut self, name: &str) {
+        self.session = Some(name.to_owned());
     }
 
     /// Tables.
@@ -157,12 +164,33 @@ impl<'a> Project<'a> {
             "--marks".to_owned(),
             text(&self.marks())?,
         ];
+        self.served_by(&script.name, &args)
+    }
+
+    /// The two servers of the demonstration, over this project's files; what they push is recorded in `remote`.
+    pub fn demo_servers(&mut self, remote: &Path) -> Outcome {
+        let (root, remote) = (text(&self.root)?, text(remote)?);
+        let server = |which: &str| ["demo-server".to_owned(), which.to_owned()];
+        let served = ["--root".to_owned(), root];
+        let files = [&server("files")[..], &served].concat();
+        let dev = [
+            &server("dev")[..],
+            &served,
+            &["--remote".to_owned(), remote],
+        ]
+        .concat();
+        self.served_by("files", &files)?;
+        self.served_by("dev", &dev)
+    }
+
+    /// A server that is this program itself.
+    fn served_by(&mut self, name: &str, args: &[String]) -> Outcome {
         let command = text(self.stage.program())?;
         self.table(&format!(
             "[[downstream_servers]]\nname = {}\ncommand = {}\nargs = {}\n",
-            Value::from(script.name.as_str()),
+            Value::from(name),
             Value::from(command),
-            serde_json::to_string(&args)?
+            serde_json::to_string(args)?
         ));
         Ok(())
     }
@@ -191,7 +219,9 @@ impl<'a> Project<'a> {
     /// The configuration, written to its file.
     pub fn config_file(&self) -> Outcome<PathBuf> {
         let file = self.root.join("lodestar.toml");
-        fs::write(&file, format!("{}\n{}", self.head, self.tables))?;
+        let named = self.session.as_ref();
+        let named = named.map_or(String::new(), |name| format!("session_id = \"{name}\"\n"));
+        fs::write(&file, format!("{}{named}\n{}", self.head, self.tables))?;
         Ok(file)
     }
 
