@@ -8,6 +8,7 @@ use std::io::{self, Write};
 use std::path::Path;
 
 use lodestar_core::name::NameError;
+use lodestar_harness::Broken;
 use serde_json::json;
 
 use crate::inert;
@@ -144,6 +145,14 @@ impl Failure {
             text.push_str(&format!("\n{} {}", paint.dim("help:"), inert::lines(help)));
         }
         text
+    }
+}
+
+/// A part of the harness that could not go on.
+impl From<Broken> for Failure {
+    fn from(broken: Broken) -> Self {
+        let (Broken::Failed(why) | Broken::Breached(why) | Broken::Skipped(why)) = broken;
+        Self::usage(inert::line(&format!("it could not go on: {why}"), 2000))
     }
 }
 

@@ -14,9 +14,9 @@ mod server;
 mod tool;
 mod twice;
 
-pub use agent::{Agent, Called};
+pub use agent::{Agent, Called, Proxy};
+pub use forge::forged_grant;
 pub use mind::{FILES, Mind, Text, about};
-pub(crate) use people::nonce;
 pub use people::{Asking, Person, answering};
 pub use program::Said;
 pub use project::{ACTOR, PROJECT, Project};

@@ -5,8 +5,6 @@
 
 mod agent;
 mod checks;
-mod client;
-mod forgery;
 mod record;
 mod scene;
 mod tamper;
@@ -19,12 +17,12 @@ use std::path::{Path, PathBuf};
 use clap::Args;
 use lodestar_core::defence::Defence;
 use lodestar_core::sensitivity::Sensitivity;
+use lodestar_harness::world::{Agent as Client, Proxy};
 use lodestar_log::Trust;
 use serde_json::json;
 
 use self::agent::{Agent, Approval, Came, Play, Step};
 use self::checks::{Case, Check};
-use self::client::Client;
 use self::record::Record;
 use self::scene::{POISON, POISONED, SOURCE, Scene};
 use self::tamper::Verifier;
@@ -169,7 +167,14 @@ fn perform(
     scene: &Scene,
     app: &mut App,
 ) -> Result<Vec<Step>, Failure> {
-    let client = Client::start(scene, &args.without)?;
+    let program = std::env::current_exe().map_err(Failure::io("this program"))?;
+    let client = Client::connect(&Proxy {
+        program: &program,
+        config: &scene.config(),
+        installation: scene.installation().dir(),
+        without: &args.without,
+        errors: &scene.beside("proxy.stderr"),
+    })?;
     let mut told = 0;
     let mut tell = |step: &Step| {
         told += 1;

@@ -5,20 +5,16 @@
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use base64::Engine as _;
-use base64::engine::general_purpose::STANDARD as BASE64;
-use lodestar_core::canonical;
 use lodestar_core::key::SecretKey;
-use lodestar_core::statement::{Approval, ApprovalDecision, Envelope, Issued, Statement as _, pae};
+use lodestar_core::statement::{ApprovalDecision, Envelope};
 use lodestar_guard::Holds;
-use lodestar_log::Clock;
 use lodestar_policy::ApprovalRequest;
-use serde_json::{Value, json};
+use serde_json::Value;
 
 use super::desk::DANA;
 use super::plan::Forgery;
 use crate::probe::Outcome;
-use crate::world::{Person, answering};
+use crate::world::{Person, answering, forged_grant};
 
 /// What the person approves.
 pub(super) const AMOUNT: u64 = 40;
@@ -92,10 +88,14 @@ impl People {
 
     fn forged(&self, request: &ApprovalRequest, inside: &Inside) -> Outcome<Option<Envelope>> {
         let other_key = SecretKey::from_seed([66; 32]);
+        let in_her_name = |key: Option<&SecretKey>| -> Outcome<Envelope> {
+            let alice = (&self.alice.name, &self.alice.key.public());
+            Ok(forged_grant(request, alice, key)?.0)
+        };
         Ok(match inside.forgery.unwrap_or(Forgery::Nothing) {
             Forgery::Nothing => None,
-            Forgery::OtherKey => Some(self.in_her_name(request, Some(&other_key))?),
-            Forgery::Unsigned => Some(self.in_her_name(request, None)?),
+            Forgery::OtherKey => Some(in_her_name(Some(&other_key))?),
+            Forgery::Unsigned => Some(in_her_name(None)?),
             Forgery::Stranger => {
                 let (yes, _) = self.mallory.answer(request, ApprovalDecision::Grant)?;
                 Some(yes)
@@ -103,39 +103,6 @@ impl People {
             // Hers, and about the payment that she approved: another act, or the same one again.
             Forgery::OtherAct | Forgery::Spent => inside.genuine.clone(),
         })
-    }
-
-    /// Everything right, but for the signature.
-    fn in_her_name(&self, request: &ApprovalRequest, key: Option<&SecretKey>) -> Outcome<Envelope> {
-        let public = self.alice.key.public();
-        let issued = Issued {
-            expires_at: Some(request.expires_at),
-            issued_at: Clock::system().now(),
-            key_id: public.key_id(),
-            nonce: crate::world::nonce()?,
-            subject: Approval {
-                approver: self.alice.name.clone(),
-                card: request.card_digest,
-                decision: ApprovalDecision::Grant,
-                fingerprint: request.card.action.fingerprint,
-                policy: request.policy,
-                reason: "approved, as the document says".to_owned(),
-                request: request.id,
-                session: request.session.clone(),
-            },
-        };
-        let payload = canonical::to_vec(&issued)?;
-        let payload_type = Approval::KIND.payload_type();
-        let signature = match key {
-            Some(key) => key.sign(&pae(payload_type, &payload)).to_vec(),
-            None => vec![0; 64],
-        };
-        let text = json!({
-            "payload": BASE64.encode(&payload),
-            "payloadType": payload_type,
-            "signatures": [{"keyid": public.key_id(), "sig": BASE64.encode(signature)}],
-        });
-        Ok(Envelope::from_json(text.to_string().as_bytes())?)
     }
 }
 

@@ -3,11 +3,12 @@
 use std::fs::File;
 use std::io::{BufRead as _, BufReader, Write as _};
 use std::path::{Path, PathBuf};
-use std::process::{ChildStdin, Command, Stdio};
-use std::sync::PoisonError;
+use std::process::{Child, ChildStdin, Command, Stdio};
 use std::sync::mpsc::{self, Receiver};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
+use lodestar_core::defence::Defence;
 use serde_json::{Value, json};
 
 use crate::probe::{Broken, Outcome};
@@ -22,6 +23,8 @@ const REVISION: &str = "2025-11-25";
 #[derive(Debug)]
 pub struct Agent {
     proxy: Running,
+    /// Whether nobody else ends the proxy.
+    is_alone: bool,
     input: Option<ChildStdin>,
     heard: Receiver<String>,
     waiting: Vec<Value>,
@@ -65,7 +68,30 @@ impl Called {
     }
 }
 
+/// A proxy that is to be started. Without a defence it is the hidden `probe-proxy`.
+#[derive(Debug, Clone, Copy)]
+pub struct Proxy<'a> {
+    /// The `lodestar` program.
+    pub program: &'a Path,
+    /// The configuration.
+    pub config: &'a Path,
+    /// Where the keys are.
+    pub installation: &'a Path,
+    /// What it lacks.
+    pub without: &'a [Defence],
+    /// Where its standard errors go.
+    pub errors: &'a Path,
+}
+
 impl Agent {
+    /// Starts a proxy and shakes hands. It ends with its agent.
+    pub fn connect(proxy: &Proxy<'_>) -> Outcome<Self> {
+        let mut agent = Self::launch(proxy, |child| Arc::new(Mutex::new(child)))?;
+        agent.is_alone = true;
+        agent.greet(json!({}))?;
+        Ok(agent)
+    }
+
     /// Starts a proxy over a configuration, and shakes hands.
     pub(super) fn start(stage: &Stage, config: &Path, installation: &Path) -> Outcome<Self> {
         let mut agent = Self::begin(stage, config, installation)?;
@@ -73,26 +99,40 @@ impl Agent {
         Ok(agent)
     }
 
-    /// Starts a proxy, and says nothing yet. Without a defence it is the hidden `probe-proxy`.
+    /// Starts a proxy, and says nothing yet. It ends with the stage: one whose agent is gone may still be
+    /// closing its session.
     pub(super) fn begin(stage: &Stage, config: &Path, installation: &Path) -> Outcome<Self> {
         let errors = stage.folder().join("proxy.stderr");
-        let mut command = Command::new(stage.program());
-        match stage.without() {
+        let proxy = Proxy {
+            program: stage.program(),
+            config,
+            installation,
+            without: stage.without(),
+            errors: &errors,
+        };
+        Self::launch(&proxy, |child| stage.keep(child))
+    }
+
+    fn launch(proxy: &Proxy<'_>, keep: impl FnOnce(Child) -> Running) -> Outcome<Self> {
+        let mut command = Command::new(proxy.program);
+        match proxy.without {
             [] => command.args(["guard", "mcp-proxy"]),
             _ => command.arg("probe-proxy"),
         };
-        for defence in stage.without() {
+        for defence in proxy.without {
             command.args(["--without", defence.as_str()]);
         }
-        let mut proxy = command
+        let mut errors = File::options();
+        errors.create(true).append(true);
+        let mut child = command
             .arg("--config")
-            .arg(config)
-            .env("LODESTAR_CONFIG_DIR", installation)
+            .arg(proxy.config)
+            .env("LODESTAR_CONFIG_DIR", proxy.installation)
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
-            .stderr(File::options().create(true).append(true).open(&errors)?)
+            .stderr(errors.open(proxy.errors)?)
             .spawn()?;
-        let output = BufReader::new(proxy.stdout.take().expect("INVARIANT: it is piped"));
+        let output = BufReader::new(child.stdout.take().expect("INVARIANT: it is piped"));
         let (tell, heard) = mpsc::channel();
         std::thread::spawn(move || {
             for line in output.lines().map_while(Result::ok) {
@@ -102,14 +142,15 @@ impl Agent {
             }
         });
         Ok(Self {
-            input: proxy.stdin.take(),
-            proxy: stage.keep(proxy),
+            input: child.stdin.take(),
+            proxy: keep(child),
+            is_alone: false,
             heard,
             waiting: Vec::new(),
             notified: Vec::new(),
             line: String::new(),
             next: 1,
-            errors,
+            errors: proxy.errors.to_owned(),
         })
     }
 
@@ -243,5 +284,18 @@ impl Agent {
         let tail: String = said.chars().rev().take(2000).collect();
         let tail: String = tail.chars().rev().collect();
         Broken::Failed(format!("{what}; it said: {tail}"))
+    }
+}
+
+impl Drop for Agent {
+    fn drop(&mut self) {
+        drop(self.input.take());
+        if self.is_alone {
+            let mut proxy = self.proxy.lock().unwrap_or_else(PoisonError::into_inner);
+            if let Ok(None) = proxy.try_wait() {
+                let _ = proxy.kill();
+                let _ = proxy.wait();
+            }
+        }
     }
 }

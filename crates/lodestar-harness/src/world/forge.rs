@@ -5,9 +5,10 @@ use std::fs;
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD as BASE64;
 use lodestar_core::canonical;
-use lodestar_core::key::{KeyId, SecretKey};
+use lodestar_core::key::{KeyId, PublicKey, SecretKey};
+use lodestar_core::name::ActorId;
 use lodestar_core::statement::{
-    Approval, ApprovalDecision, Envelope, Issued, Statement, StatementKind, pae,
+    Approval, ApprovalDecision, Envelope, Issued, Nonce, Statement, StatementKind, pae,
 };
 use lodestar_core::time::Timestamp;
 use lodestar_guard::channel::drop::DropDirectory;
@@ -23,13 +24,17 @@ use crate::probe::Outcome;
 
 /// What somebody would say if they granted a request: everything in it is right.
 pub(crate) fn grant(request: &ApprovalRequest, by: &Person) -> Outcome<Issued<Approval>> {
+    granted(request, &by.name, by.key.public().key_id())
+}
+
+fn granted(request: &ApprovalRequest, by: &ActorId, key: KeyId) -> Outcome<Issued<Approval>> {
     Ok(Issued {
         expires_at: Some(request.expires_at),
         issued_at: Clock::system().now(),
-        key_id: by.key.public().key_id(),
+        key_id: key,
         nonce: nonce()?,
         subject: Approval {
-            approver: by.name.clone(),
+            approver: by.clone(),
             card: request.card_digest,
             decision: ApprovalDecision::Grant,
             fingerprint: request.card.action.fingerprint,
@@ -39,6 +44,23 @@ pub(crate) fn grant(request: &ApprovalRequest, by: &Person) -> Outcome<Issued<Ap
             session: request.session.clone(),
         },
     })
+}
+
+/// A yes in an approver's name, and the number that makes its file's name: everything in it is right, but for the
+/// signature, which is by another key or, without one, nobody's.
+pub fn forged_grant(
+    request: &ApprovalRequest,
+    (approver, public): (&ActorId, &PublicKey),
+    key: Option<&SecretKey>,
+) -> Outcome<(Envelope, Nonce)> {
+    let said = granted(request, approver, public.key_id())?;
+    let payload = canonical::to_vec(&said)?;
+    let signature = match key {
+        Some(key) => key.sign(&pae(Approval::KIND.payload_type(), &payload)),
+        None => [0; 64],
+    };
+    let envelope = enveloped(&payload, Approval::KIND, &public.key_id(), &signature)?;
+    Ok((envelope, said.nonce))
 }
 
 /// So many seconds from now.
@@ -61,11 +83,19 @@ pub(crate) fn forged(
     (named, key): (&KeyId, &SecretKey),
 ) -> Outcome<Envelope> {
     let payload = canonical::to_vec(said)?;
-    let payload_type = kind.payload_type();
-    let signature = key.sign(&pae(payload_type, &payload));
+    let signature = key.sign(&pae(kind.payload_type(), &payload));
+    enveloped(&payload, kind, named, &signature)
+}
+
+fn enveloped(
+    payload: &[u8],
+    kind: StatementKind,
+    named: &KeyId,
+    signature: &[u8],
+) -> Outcome<Envelope> {
     let envelope = json!({
-        "payload": BASE64.encode(&payload),
-        "payloadType": payload_type,
+        "payload": BASE64.encode(payload),
+        "payloadType": kind.payload_type(),
         "signatures": [{"keyid": named, "sig": BASE64.encode(signature)}],
     });
     Ok(Envelope::from_json(envelope.to_string().as_bytes())?)

@@ -5,18 +5,21 @@ use std::process::{Command, Stdio};
 
 use clap::ValueEnum;
 use lodestar_core::id::RequestId;
+use lodestar_core::key::PublicKey;
+use lodestar_core::name::ActorId;
 use lodestar_guard::channel::Announcement;
 use lodestar_guard::config::Config;
+use lodestar_harness::world::{Agent as Client, Called, forged_grant};
+use lodestar_policy::ApprovalRequest;
 use serde::Serialize;
 use serde_json::{Value, json};
 
-use super::client::{Answer, Client};
-use super::forgery::forge;
 use super::scene::{
     APPROVER, BRANCH, PINNED, POISONED, SECRETS, SOURCE, Scene, TICKET, TOKEN, drop_path,
 };
 use crate::failure::Failure;
 use crate::inert;
+use crate::installation::fresh_key;
 
 /// Columns that an answer may take.
 const LONGEST_ANSWER: usize = 100;
@@ -59,8 +62,8 @@ pub(super) enum Came {
 }
 
 impl Came {
-    fn of(answer: &Answer) -> Self {
-        match answer.own["kind"].as_str() {
+    fn of(answer: &Called) -> Self {
+        match answer.kind() {
             None => Self::Ran,
             Some("approval_required" | "approval_timeout") => Self::Held,
             Some("execution_failed") => Self::Failed,
@@ -155,20 +158,20 @@ impl<'a> Play<'a> {
             .map(|one| (&one.actor, &one.public_key))
             .ok_or_else(|| Failure::usage("the demonstration's configuration has no approver"))?;
         let announced = self.announced(request)?;
-        let forged = forge(&announced.request, victim)?;
-        let path = drop_path(&forged.name);
+        let (name, text) = forge(&announced.request, victim)?;
+        let path = drop_path(&name);
         let did = format!("write_file {}", drop_path("…"));
         self.call(
             did,
             "files__write_file",
-            &json!({"path": path, "content": forged.text}),
+            &json!({"path": path, "content": text}),
             Some((Came::Refused, "no tool reaches Lodestar's own files")),
         )?;
         let claim = format!("{APPROVER} has approved the push of {BRANCH} under {TICKET}.\n");
         self.write("APPROVED.md", &claim, "text that says so is text")?;
-        let forged = forge(&announced.request, victim)?;
-        let file = self.scene.drop_folder().join(&forged.name);
-        fs::write(&file, &forged.text).map_err(Failure::io(&file))?;
+        let (name, text) = forge(&announced.request, victim)?;
+        let file = self.scene.drop_folder().join(&name);
+        fs::write(&file, &text).map_err(Failure::io(&file))?;
         self.note(Step {
             did: "forge an approval, past MCP".to_owned(),
             came: Came::Outside,
@@ -220,7 +223,7 @@ impl<'a> Play<'a> {
             .map_err(|problem| Failure::usage(format!("`{}`: {problem}", inert::path(&file))))
     }
 
-    fn list(&mut self, remark: &str) -> Result<Answer, Failure> {
+    fn list(&mut self, remark: &str) -> Result<Called, Failure> {
         let did = "list_files".to_owned();
         self.call(
             did,
@@ -230,7 +233,7 @@ impl<'a> Play<'a> {
         )
     }
 
-    fn read(&mut self, path: &str, remark: &str) -> Result<Answer, Failure> {
+    fn read(&mut self, path: &str, remark: &str) -> Result<Called, Failure> {
         let did = format!("read_file {path}");
         let arguments = json!({"path": path});
         self.call(
@@ -241,7 +244,7 @@ impl<'a> Play<'a> {
         )
     }
 
-    fn write(&mut self, path: &str, content: &str, remark: &str) -> Result<Answer, Failure> {
+    fn write(&mut self, path: &str, content: &str, remark: &str) -> Result<Called, Failure> {
         let did = format!("write_file {path}");
         let arguments = json!({"path": path, "content": content});
         self.call(
@@ -252,7 +255,7 @@ impl<'a> Play<'a> {
         )
     }
 
-    fn test(&mut self, when: &str) -> Result<Answer, Failure> {
+    fn test(&mut self, when: &str) -> Result<Called, Failure> {
         let did = format!("run_tests {when}");
         self.call(
             did.trim_end().to_owned(),
@@ -262,7 +265,7 @@ impl<'a> Play<'a> {
         )
     }
 
-    fn commit(&mut self, message: &str) -> Result<Answer, Failure> {
+    fn commit(&mut self, message: &str) -> Result<Called, Failure> {
         let did = format!("git_commit \"{message}\"");
         let arguments = json!({"message": message});
         self.call(did, "dev__git_commit", &arguments, Some((Came::Ran, "")))
@@ -273,8 +276,7 @@ impl<'a> Play<'a> {
         let did = format!("git_push origin {branch}");
         let arguments = json!({"remote": "origin", "branch": branch});
         let answer = self.call(did, "dev__git_push", &arguments, Some(remark))?;
-        let request = answer.own["request_id"].as_str();
-        Ok(request.and_then(|request| request.parse().ok()))
+        Ok(answer.request().and_then(|request| request.parse().ok()))
     }
 
     /// Calls a tool and tells of it. A remark is about what is to come of it; where there is none, or where
@@ -285,12 +287,12 @@ impl<'a> Play<'a> {
         tool: &str,
         arguments: &Value,
         remark: Option<(Came, &str)>,
-    ) -> Result<Answer, Failure> {
-        let answer = self.client.call(tool, arguments)?;
+    ) -> Result<Called, Failure> {
+        let answer = self.client.call(tool, arguments.clone())?;
         let came = Came::of(&answer);
         let remark = match remark {
             Some((expected, remark)) if expected == came => remark.to_owned(),
-            _ => inert::line(&answer.text, LONGEST_ANSWER),
+            _ => inert::line(answer.text(), LONGEST_ANSWER),
         };
         self.note(Step { did, came, remark })?;
         Ok(answer)
@@ -301,4 +303,14 @@ impl<'a> Play<'a> {
         self.steps.push(step);
         Ok(())
     }
+}
+
+/// A yes that nobody gave, signed with another key: the name of its file, and what it holds.
+fn forge(
+    request: &ApprovalRequest,
+    victim: (&ActorId, &PublicKey),
+) -> Result<(String, String), Failure> {
+    let (envelope, nonce) = forged_grant(request, victim, Some(&fresh_key()?))?;
+    let text = String::from_utf8_lossy(&envelope.to_json()).into_owned();
+    Ok((format!("{}.{nonce}.answer.json", request.id), text))
 }

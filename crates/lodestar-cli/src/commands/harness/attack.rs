@@ -4,7 +4,6 @@ use std::io::Write as _;
 
 use clap::Args;
 use lodestar_core::defence::Defence;
-use lodestar_harness::Broken;
 use lodestar_harness::attack::{AttackReport, Options, Testable, search, testable};
 use serde_json::{Value, json};
 
@@ -85,11 +84,7 @@ fn one(args: &AttackArgs, without: &[Defence], app: &App) -> Result<AttackReport
     let done = search(&options, |done| {
         progress.at(what, done as u64, tries as u64)
     });
-    done.map_err(|broken| match broken {
-        Broken::Failed(why) | Broken::Breached(why) | Broken::Skipped(why) => Failure::usage(
-            inert::line(&format!("the search could not go on: {why}"), 1000),
-        ),
-    })
+    Ok(done?)
 }
 
 fn print(report: &AttackReport, out: &mut Out) -> Result<(), Failure> {
