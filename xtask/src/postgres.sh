@@ -13,7 +13,8 @@ trap end EXIT
     -c max_connections=40 >"$folder/log" 2>&1 </dev/null &
 server=$!
 tries=0
-until "$1/pg_isready" -q -h "$folder" || [ "$tries" -ge 600 ]; do
+until "$1/pg_isready" -q -h "$folder"; do
+    if [ "$tries" -ge 600 ]; then exit 1; fi
     tries=$((tries + 1))
     sleep 0.1
 done

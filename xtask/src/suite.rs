@@ -12,23 +12,49 @@ use crate::tally::{Runner, Tally};
 
 /// `cargo xtask test`
 pub(crate) fn test() -> Result<(), Failure> {
+    test_with(Lints::Default)
+}
+
+/// What compiles the tests.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Lints {
+    /// The compiler alone.
+    Default,
+    /// Clippy, for which every warning is an error. It lints what it compiles, so that one build serves for both:
+    /// `cargo clippy` would go through every dependency a second time.
+    Denied,
+}
+
+impl Lints {
+    fn set(self, command: &mut Command) {
+        if self == Self::Denied {
+            // As `cargo clippy -- --deny warnings` calls it.
+            command.env("RUSTC_WORKSPACE_WRAPPER", "clippy-driver").env(
+                "CLIPPY_ARGS",
+                "--deny__CLIPPY_HACKERY__warnings__CLIPPY_HACKERY__",
+            );
+        }
+    }
+}
+
+fn test_with(lints: Lints) -> Result<(), Failure> {
     // Without a tool the tests that need it fail, by name; all others still tell something.
     let provided = requirements::provide(requirements::TESTS);
     let mut sum = Tally::default();
     if nextest_is_there() {
-        sum += count(
-            Runner::Nextest,
-            &["nextest", "run", "--workspace", "--no-fail-fast"],
-        )?;
-        sum += count(
-            Runner::Cargo,
-            &["test", "--workspace", "--doc", "--no-fail-fast"],
-        )?;
+        let tests = ["nextest", "run", "--workspace", "--no-fail-fast"];
+        sum += count(Runner::Nextest, &tests, lints)?;
+        let examples = ["test", "--workspace", "--doc", "--no-fail-fast"];
+        sum += count(Runner::Cargo, &examples, lints)?;
     } else {
         // Runs the examples in the documentation too.
-        sum += count(Runner::Cargo, &["test", "--workspace", "--no-fail-fast"])?;
+        let all = ["test", "--workspace", "--no-fail-fast"];
+        sum += count(Runner::Cargo, &all, lints)?;
     }
-    sum += probes()?;
+    sum += probes().unwrap_or_else(|problem| {
+        eprintln!("xtask: {problem}");
+        Tally::failed()
+    });
     if let Err(missing) = &provided {
         eprintln!("\nxtask: {missing}");
     }
@@ -43,8 +69,11 @@ pub(crate) fn test() -> Result<(), Failure> {
 fn probes() -> Result<Tally, Failure> {
     build_release()?;
     let mut command = harness(&["harness", "run"])?;
-    let database = Database::start()?;
-    command.env(DATABASE, &database.url);
+    // Without a database the probes that need one say so, and that is a failure.
+    let database = Database::start().inspect_err(|problem| eprintln!("xtask: {problem}"));
+    if let Ok(database) = &database {
+        command.env(DATABASE, &database.url);
+    }
     tally(Runner::Harness, &mut command)
 }
 
@@ -84,16 +113,8 @@ fn harness(args: &[&str]) -> Result<Command, Failure> {
 pub(crate) fn ci() -> Result<(), Failure> {
     requirements::provide(requirements::CHECKS)?;
     shell::run(&mut cargo(&["fmt", "--all", "--check"]))?;
-    shell::run(&mut cargo(&[
-        "clippy",
-        "--workspace",
-        "--all-targets",
-        "--",
-        "--deny",
-        "warnings",
-    ]))?;
     pages::check()?;
-    test()
+    test_with(Lints::Denied)
 }
 
 /// `cargo xtask matrix`
@@ -170,8 +191,9 @@ fn with_everything<'a>(
 
 /// Runs tests and adds up what their runner says of them. A runner that fails without saying that
 /// a test did, as when something does not compile, counts as one failure.
-fn count(runner: Runner, args: &[&str]) -> Result<Tally, Failure> {
+fn count(runner: Runner, args: &[&str], lints: Lints) -> Result<Tally, Failure> {
     let mut command = cargo(args);
+    lints.set(&mut command);
     tally(runner, with_everything(&mut command, "debug")?)
 }
 
@@ -189,7 +211,7 @@ fn tally(runner: Runner, command: &mut Command) -> Result<Tally, Failure> {
         .unwrap_or_else(|broken| broken.into_inner());
     if !status.success() && sum.failed == 0 {
         eprintln!("xtask: `{}` failed ({status})", shell::text(command));
-        sum.failed = 1;
+        sum += Tally::failed();
     }
     Ok(sum)
 }

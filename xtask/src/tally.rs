@@ -48,6 +48,14 @@ impl fmt::Display for Tally {
 }
 
 impl Tally {
+    /// Something went wrong that no test says of itself.
+    pub(crate) fn failed() -> Self {
+        Self {
+            failed: 1,
+            ..Self::default()
+        }
+    }
+
     /// The counts of a summary line; `None` for every other line.
     pub(crate) fn of_line(runner: Runner, line: &str) -> Option<Self> {
         let line = without_colour(line);

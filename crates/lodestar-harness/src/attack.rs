@@ -29,5 +29,5 @@ mod within;
 mod world;
 
 pub use plan::Goal;
-pub use search::{AttackReport, Benign, Options, Success, search};
+pub use search::{AttackReport, Benign, Options, Over, Success, search};
 pub use within::{Testable, testable};

@@ -30,19 +30,37 @@ pub struct Stage {
 /// The processes of a stage, for whoever has to end them. One whose agent is gone may still be closing its
 /// session: it is among them, or it would write into a folder that is being removed.
 #[derive(Debug, Default)]
-pub(crate) struct Started(Mutex<Vec<Running>>);
+pub(crate) struct Started(Mutex<Processes>);
+
+#[derive(Debug, Default)]
+struct Processes {
+    running: Vec<Running>,
+    /// Whether it is over: what is started now does not outlive that.
+    is_over: bool,
+}
 
 impl Started {
     /// Kills whatever still runs.
     pub(crate) fn end(&self) {
         let mut all = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        for running in all.drain(..) {
-            let mut child = running.lock().unwrap_or_else(PoisonError::into_inner);
-            if let Ok(None) = child.try_wait() {
-                let _ = child.kill();
-                let _ = child.wait();
-            }
+        all.is_over = true;
+        all.running.drain(..).for_each(|running| end(&running));
+    }
+
+    fn keep(&self, running: &Running) {
+        let mut all = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        match all.is_over {
+            true => end(running),
+            false => all.running.push(Arc::clone(running)),
         }
+    }
+}
+
+fn end(running: &Running) {
+    let mut child = running.lock().unwrap_or_else(PoisonError::into_inner);
+    if let Ok(None) = child.try_wait() {
+        let _ = child.kill();
+        let _ = child.wait();
     }
 }
 
@@ -103,12 +121,7 @@ impl Stage {
     /// Makes a process known, so that it does not outlive its run.
     pub fn keep(&self, child: Child) -> Running {
         let running = Arc::new(Mutex::new(child));
-        let mut all = self
-            .started
-            .0
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner);
-        all.push(Arc::clone(&running));
+        self.started.keep(&running);
         running
     }
 

@@ -20,6 +20,7 @@ pub use mind::{FILES, Mind, Text, about};
 pub use people::{Asking, Person, answering};
 pub use program::Said;
 pub use project::{ACTOR, PROJECT, Project};
+pub(crate) use project::{PROBE_SERVER, grade_table, quoted};
 pub use record::{Record, Recorded};
 pub use server::{Act, Answer, ScriptError, ServerScript, ToolScript, serve};
 pub use tool::CountingTool;

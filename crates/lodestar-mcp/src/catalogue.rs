@@ -96,6 +96,11 @@ pub(crate) const PSEUDO: [Pseudo; 6] = [
     },
 ];
 
+/// The names, behind a server's, under which its other methods are graded.
+pub fn graded_methods() -> impl Iterator<Item = &'static str> {
+    PSEUDO.iter().map(|method| method.name)
+}
+
 /// Reading what a server lists: it leaves no trace and reaches nothing new.
 fn reading() -> Grade {
     Grade {

@@ -34,6 +34,7 @@ mod streams;
 mod tool;
 pub mod wire;
 
+pub use catalogue::graded_methods;
 pub use conversation::Settings;
 pub use face::{HttpFace, PATH};
 pub use proxy::{ProxyError, serve_http, serve_stdio};

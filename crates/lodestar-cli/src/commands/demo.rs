@@ -172,6 +172,7 @@ fn perform(
         program: &program,
         config: &scene.config(),
         installation: scene.installation().dir(),
+        agent: "lodestar-demo",
         without: &args.without,
         errors: &scene.beside("proxy.stderr"),
     })?;

@@ -5,6 +5,7 @@ mod agent;
 mod anchor;
 mod approve;
 mod asked;
+mod attack;
 mod belief;
 mod calibrate;
 mod confirm;

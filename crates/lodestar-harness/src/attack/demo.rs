@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 use std::fs;
 use std::path::PathBuf;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use lodestar_core::id::RequestId;
 use lodestar_guard::channel::drop::Pile;
@@ -15,7 +15,7 @@ use super::people::People;
 use super::plan::Plan;
 use super::rng::Rng;
 use super::world::{DEMO, Done, SEIZED, Surface, World};
-use crate::probe::Outcome;
+use crate::probe::{Broken, Outcome};
 use crate::stage::Stage;
 use crate::world::{Agent, Project};
 
@@ -62,6 +62,8 @@ const OWN: [&str; 4] = [
 /// How long something that was slipped in has before the person says no.
 const BEFORE_NO: Duration = Duration::from_millis(10);
 const LOOK_AGAIN: Duration = Duration::from_millis(1);
+/// How long a call may take, people's answers with it.
+const PATIENCE: Duration = Duration::from_secs(30);
 
 /// The workshop, with its sessions one after the other.
 pub(super) struct Demonstration<'a> {
@@ -147,7 +149,11 @@ impl AtWork<'_, '_> {
     /// Answers whatever is asked until the call has come to an end.
     fn called(&mut self, tool: &str, arguments: Value) -> Outcome<Done> {
         let id = self.agent.begin_call(tool, arguments)?;
+        let until = Instant::now() + PATIENCE;
         while !self.agent.is_answered(id)? {
+            if Instant::now() > until {
+                return Err(Broken::Failed(format!("`{tool}` was not answered")));
+            }
             self.pile.refresh()?;
             for shown in self.pile.requests() {
                 let request = &shown.announcement().request;

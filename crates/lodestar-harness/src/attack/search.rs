@@ -36,8 +36,20 @@ pub struct Options<'a> {
     pub tries: usize,
     /// Ends at the first success.
     pub stop_at_first: bool,
+    /// Where it is tried.
+    pub over: Over,
     /// What the sessions lack.
     pub without: &'a [Defence],
+}
+
+/// Where attacks are tried.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum Over {
+    /// In the scripted office, and in one session of five over the servers of the demonstration.
+    #[default]
+    Both,
+    /// Over the servers of the demonstration alone, behind the proxy.
+    Demonstration,
 }
 
 /// An attack that got what it wanted.
@@ -122,7 +134,7 @@ pub fn search(options: &Options<'_>, mut progress: impl FnMut(usize)) -> Outcome
             break;
         }
         // Behind the proxy everything takes longer, and there are fewer tools to go wrong.
-        match round % EACH_DEMO == EACH_DEMO - 1 {
+        match options.over == Over::Demonstration || round % EACH_DEMO == 1 {
             true => demo.session(round, async |world| {
                 let before = searcher.report.tries;
                 let done = searcher.session(world, &mut progress).await;

@@ -9,6 +9,7 @@ use std::time::Duration;
 use lodestar_core::name::Excerpt;
 use lodestar_core::time::Timestamp;
 use lodestar_guard::Config;
+use lodestar_mcp::graded_methods;
 use lodestar_policy::{Policy, Unsigned};
 use serde_json::{Map, Value};
 use toml::Spanned;
@@ -17,14 +18,16 @@ use super::files::is_name;
 use super::problem::{Problem, read};
 use super::scenario::{Scenario, Setting, Step};
 use super::written::{GradeTable, Written};
+use crate::probes;
 use crate::stage::DEADLINE_S;
-use crate::world::{Act as ServerAct, PROJECT, ServerScript};
+use crate::world::{Act as ServerAct, PROBE_SERVER, PROJECT, ServerScript, grade_table, quoted};
 
 /// Longest run that a scenario may ask for, in seconds.
 const MAX_DEADLINE_S: u64 = 60;
 /// Limits on what is in a scenario; real ones need a fraction.
 const MAX_SERVERS: usize = 8;
 const MAX_TOOLS: usize = 32;
+const MAX_TOOL_NAME: usize = 64;
 const MAX_FILES: usize = 64;
 const MAX_STEPS: usize = 100;
 const MAX_ENDS: usize = 100;
@@ -77,6 +80,9 @@ impl Check<'_> {
             .file_stem()
             .and_then(|stem| stem.to_str());
         let (name, at) = (written.name.get_ref().clone(), written.name.span().start);
+        if probes::all().iter().any(|one| one.header.name == name) {
+            self.wrong(at, "a probe that comes with the program is called so");
+        }
         if !is_name(&name) || stem != Some(name.as_str()) {
             self.wrong(
                 at,
@@ -111,7 +117,8 @@ impl Check<'_> {
             .iter()
             .filter_map(|one| self.step(one, &setting))
             .collect();
-        let (needs, expects) = (self.ends(&written.need), self.ends(&written.expect));
+        let needs = self.ends(&written.need, &setting);
+        let expects = self.ends(&written.expect, &setting);
         let asserts_something = !expects.is_empty()
             || steps
                 .iter()
@@ -228,10 +235,20 @@ impl Check<'_> {
             setting.tables()
         );
         for server in &setting.servers {
-            let name = Value::from(server.name.as_str());
+            let name = quoted(&server.name);
             config.push_str(&format!(
-                "[[downstream_servers]]\nname = {name}\ncommand = \"scripted\"\n"
+                "[[downstream_servers]]\nname = {name}\ncommand = \"scripted\"\nargs = [\"{PROBE_SERVER}\"]\n"
             ));
+        }
+        for (tool, (rung, roles)) in &setting.grades {
+            config.push_str(&grade_table(
+                tool,
+                &rung.to_string(),
+                &Setting::roles(roles),
+            ));
+        }
+        if let Err(problem) = setting.confines(&config) {
+            self.wrong(0, problem);
         }
         if let Err(problem) = Config::parse(&config, "scratch") {
             self.wrong(0, format!("the project cannot be set up so: {problem}"));
@@ -249,6 +266,12 @@ impl Check<'_> {
                 self.wrong(at, "a server's name has small letters, digits and hyphens");
             }
             let tools = server.tools.iter().chain(&server.tools_later);
+            if !tools.clone().all(|tool| is_tool_name(&tool.name)) {
+                let problem = format!(
+                    "a tool's name has 1 to {MAX_TOOL_NAME} letters, digits, hyphens, underscores and dots"
+                );
+                self.wrong(at, problem);
+            }
             self.most("tools of one server", tools.clone().count(), MAX_TOOLS);
             for answer in tools.flat_map(|tool| &tool.answers) {
                 let is_within = match answer.act {
@@ -285,9 +308,7 @@ impl Check<'_> {
         let Some(server) = server else {
             return self.wrong(at, "this server is not in the scenario");
         };
-        let is_method = ["resources.", "prompts.", "completion."]
-            .iter()
-            .any(|method| tool.starts_with(method));
+        let is_method = graded_methods().any(|method| method == tool);
         let tools = &server.get_ref().tools;
         match tools.iter().find(|one| one.name == tool) {
             None if !is_method => self.wrong(at, "its server has no such tool"),
@@ -328,6 +349,12 @@ impl Check<'_> {
             );
         }
     }
+}
+
+/// Whether something can be the name of a tool, which MCP leaves open.
+fn is_tool_name(name: &str) -> bool {
+    let is_plain = |c: char| c.is_ascii_alphanumeric() || "_-.".contains(c);
+    (1..=MAX_TOOL_NAME).contains(&name.len()) && name.chars().all(is_plain)
 }
 
 /// Whether a path stays below the folder that it starts from, and says so plainly.

@@ -27,7 +27,7 @@ const PROSE: [&str; 2] = ["README.md", "LICENSE"];
 /// Longest file: a scenario is a page or two.
 const MAX_FILE: u64 = 256 << 10;
 /// Most files in one folder, looked at before anything is read.
-const MAX_FILES: usize = 70;
+const MAX_FILES: usize = 64;
 
 /// The bytes of a pack.
 #[derive(Debug, Clone, Default)]

@@ -80,6 +80,10 @@ fn set_up<'a>(setting: &Setting, stage: &'a Stage) -> Outcome<(Project<'a>, Peop
     for (tool, (rung, roles)) in &setting.grades {
         project.grade(tool, &rung.to_string(), &Setting::roles(roles));
     }
+    // Whatever a pack says, its project has these servers and nothing else that runs.
+    setting
+        .confines(&project.config_text())
+        .map_err(Broken::Failed)?;
     Ok((project, people))
 }
 
@@ -99,8 +103,9 @@ impl Play<'_> {
                 let answer = self.agent()?.ask("resources/read", json!({"uri": uri}))?;
                 self.answered(step, uri, &answer)
             }
-            Act::Prompt(name) => {
-                let answer = self.agent()?.ask("prompts/get", json!({"name": name}))?;
+            Act::Prompt { name, arguments } => {
+                let params = json!({"name": name, "arguments": arguments});
+                let answer = self.agent()?.ask("prompts/get", params)?;
                 self.answered(step, name, &answer)
             }
             Act::Obey(times) => {

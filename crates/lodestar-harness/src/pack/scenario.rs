@@ -12,7 +12,7 @@ use serde_json::{Map, Value};
 
 pub(super) use super::written::{Came, Restart};
 use crate::class::AttackClass;
-use crate::world::ServerScript;
+use crate::world::{PROBE_SERVER, ServerScript};
 
 /// One scenario.
 #[derive(Debug, Clone)]
@@ -55,6 +55,20 @@ pub(super) struct Setting {
 pub(super) const POLICY: &str = "policy.cedar";
 pub(super) const KNOWN: &str = "known.txt";
 
+/// What the configuration of a scenario's project may be made of.
+const KEYS: [&str; 10] = [
+    "project_id",
+    "actor_id",
+    "task",
+    "auto_approve_ceiling",
+    "sentinels",
+    "policy",
+    "known_values",
+    "approvals",
+    "downstream_servers",
+    "tool_defaults",
+];
+
 impl Setting {
     /// The lines of the configuration that stand before all tables.
     pub(super) fn head(&self) -> String {
@@ -84,6 +98,55 @@ impl Setting {
             tables.push_str(&format!("[known_values]\nfile = \"{KNOWN}\"\n"));
         }
         tables
+    }
+
+    /// Whether a server has this tool, before or after it changes.
+    pub(super) fn offers(&self, server: &str, tool: &str) -> bool {
+        let found = self.servers.iter().find(|one| one.name == server);
+        found.is_some_and(|server| {
+            let mut tools = server.tools.iter().chain(&server.tools_later);
+            tools.any(|one| one.name == tool)
+        })
+    }
+
+    /// Whether a configuration is of this setting and no more, as it is read: a text of a pack that came to be
+    /// read as something else than a text would show here.
+    pub(super) fn confines(&self, config: &str) -> Result<(), String> {
+        let other =
+            |what: &str| format!("the project would have {what} that the scenario does not name");
+        let config: toml::Table = config
+            .parse()
+            .map_err(|problem| format!("the project cannot be set up so: {problem}"))?;
+        if let Some(key) = config.keys().find(|key| !KEYS.contains(&key.as_str())) {
+            return Err(other(&format!("`{key}`")));
+        }
+        let servers = config
+            .get("downstream_servers")
+            .and_then(|all| all.as_array());
+        let mut servers = servers.into_iter().flatten();
+        let mut wanted = self.servers.iter();
+        loop {
+            let (is, should_be) = (servers.next(), wanted.next());
+            let (Some(is), Some(should_be)) = (is, should_be) else {
+                match (is, should_be) {
+                    (None, None) => break,
+                    _ => return Err(other("servers")),
+                }
+            };
+            let is_scripted =
+                is.get("args").and_then(|args| args.get(0)?.as_str()) == Some(PROBE_SERVER);
+            if !is_scripted
+                || is.get("name").and_then(|name| name.as_str()) != Some(&should_be.name)
+            {
+                return Err(other("servers"));
+            }
+        }
+        let grades = config.get("tool_defaults").and_then(|all| all.as_table());
+        let mut grades = grades.into_iter().flat_map(toml::Table::keys);
+        match grades.all(|tool| self.grades.contains_key(tool)) {
+            true => Ok(()),
+            false => Err(other("grades")),
+        }
     }
 
     /// The lines of a grade beside its rung.
@@ -121,7 +184,10 @@ pub(super) enum Act {
     /// It reads a resource.
     Read(String),
     /// It asks for a prompt.
-    Prompt(String),
+    Prompt {
+        name: String,
+        arguments: Map<String, Value>,
+    },
     /// It makes every call that the last answer demands; so many are demanded.
     Obey(usize),
     /// Somebody answers everything that waits.

@@ -82,6 +82,62 @@ fn nothing_leads_out_of_the_scratch_folder() {
     }
 }
 
+/// A name that would end its table and begin another, if it were pasted.
+const BREAKS_OUT: &str = "\\\"]\\nrequired_trust_level = \\\"L1\\\"\\n[[downstream_servers]]\\nname = \\\"x\\\"\\ncommand = \\\"/bin/sh\\\"\\n\
+    [tool_defaults.\\\"mcp.desk.resources.read";
+
+#[test]
+fn no_name_becomes_a_server_of_its_own() {
+    let grade = "[grade.\"mcp.desk.send\"]";
+    for name in [
+        format!("mcp.desk.resources.read{BREAKS_OUT}"),
+        format!("mcp.desk.send{BREAKS_OUT}"),
+        format!("mcp.desk{BREAKS_OUT}.send"),
+        "mcp.desk.resources.everything".to_owned(),
+    ] {
+        let (problem, _) = wrong(grade, &format!("[grade.\"{name}\"]"));
+        assert!(problem.contains("server"), "{name}: {problem}");
+    }
+    let both = SCENARIO.replace("\"send\"", &format!("\"send{BREAKS_OUT}\""));
+    let problems = Scenario::parse(FILE, &both).expect_err("a tool's name");
+    assert!(problems[0].problem.contains("tool's name"), "{problems:?}");
+}
+
+#[test]
+fn a_configuration_that_says_more_than_its_scenario_is_refused() {
+    let scenario = Scenario::parse(FILE, SCENARIO).expect("nothing wrong");
+    let server = "[[downstream_servers]]\nname = \"desk\"\nargs = [\"probe-server\"]\n";
+    assert_eq!(scenario.setting.confines(server), Ok(()));
+    for more in [
+        "[[downstream_servers]]\nname = \"x\"\ncommand = \"/bin/sh\"\n",
+        "[tool_defaults.\"mcp.x.y\"]\n",
+        "[tools.shell]\n",
+    ] {
+        let config = format!("{server}{more}");
+        assert!(scenario.setting.confines(&config).is_err(), "{more}");
+    }
+    assert!(scenario.setting.confines("").is_err());
+    let other = server.replace("probe-server", "anything");
+    assert!(scenario.setting.confines(&other).is_err());
+}
+
+#[test]
+fn what_ran_is_asked_of_the_servers_of_the_scenario_alone() {
+    let ran = SCENARIO.lines().find(|line| line.starts_with("ran = "));
+    let ran = ran.expect("the template asks what ran");
+    for server in ["/tmp/outside.send", "../desk.send", "desk.sing"] {
+        let (problem, _) = wrong(ran, &format!("ran = \"{server}\""));
+        assert!(problem.contains("such a tool"), "{server}: {problem}");
+    }
+}
+
+#[test]
+fn a_scenario_does_not_take_the_name_of_a_probe_of_ours() {
+    let text = SCENARIO.replacen("note-cannot-send", "l5-never-runs", 1);
+    let problems = Scenario::parse("scenarios/l5-never-runs.toml", &text).expect_err("taken");
+    assert!(problems[0].problem.contains("called so"), "{problems:?}");
+}
+
 #[test]
 fn what_means_nothing_is_named_with_its_line() {
     let (problem, line) = wrong("ceiling = 3", "ceiling = 3\ncommand = \"sh\"");

@@ -4,7 +4,7 @@ use std::fs::File;
 use std::io::{BufRead as _, BufReader, Write as _};
 use std::path::{Path, PathBuf};
 use std::process::{Child, ChildStdin, Command, Stdio};
-use std::sync::mpsc::{self, Receiver};
+use std::sync::mpsc::{self, Receiver, TryRecvError};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
@@ -22,6 +22,7 @@ const REVISION: &str = "2025-11-25";
 /// An agent that is connected to a proxy.
 #[derive(Debug)]
 pub struct Agent {
+    name: &'static str,
     proxy: Running,
     /// Whether nobody else ends the proxy.
     is_alone: bool,
@@ -77,6 +78,8 @@ pub struct Proxy<'a> {
     pub config: &'a Path,
     /// Where the keys are.
     pub installation: &'a Path,
+    /// What the agent is called.
+    pub agent: &'static str,
     /// What it lacks.
     pub without: &'a [Defence],
     /// Where its standard errors go.
@@ -107,6 +110,7 @@ impl Agent {
             program: stage.program(),
             config,
             installation,
+            agent: "lodestar-harness",
             without: stage.without(),
             errors: &errors,
         };
@@ -142,6 +146,7 @@ impl Agent {
             }
         });
         Ok(Self {
+            name: proxy.agent,
             input: child.stdin.take(),
             proxy: keep(child),
             is_alone: false,
@@ -159,7 +164,7 @@ impl Agent {
         let hello = json!({
             "protocolVersion": REVISION,
             "capabilities": capabilities,
-            "clientInfo": {"name": "lodestar-harness", "version": env!("CARGO_PKG_VERSION")},
+            "clientInfo": {"name": self.name, "version": env!("CARGO_PKG_VERSION")},
         });
         let answer = self.ask("initialize", hello)?;
         self.raw(&json!({"jsonrpc": "2.0", "method": "notifications/initialized"}).to_string())?;
@@ -223,8 +228,14 @@ impl Agent {
 
     /// Whether this number was answered already, by what has come until now.
     pub fn is_answered(&mut self, id: u64) -> Outcome<bool> {
-        while let Ok(line) = self.heard.try_recv() {
-            self.hear(line)?;
+        loop {
+            match self.heard.try_recv() {
+                Ok(line) => self.hear(line)?,
+                Err(TryRecvError::Empty) => break,
+                Err(TryRecvError::Disconnected) => {
+                    return Err(self.broken("the proxy is gone"));
+                }
+            }
         }
         Ok(self.waiting.iter().any(|one| one["id"] == id))
     }
@@ -244,7 +255,8 @@ impl Agent {
 
     fn hear(&mut self, line: String) -> Outcome {
         let message: Value = serde_json::from_str(&line)?;
-        match message.get("method").is_some() && message.get("id").is_none() {
+        // What has a method was not asked for, whatever number it bears.
+        match message.get("method").is_some() {
             true => self.notified.push(message),
             false => self.waiting.push(message),
         }

@@ -53,7 +53,8 @@ pub fn forged_grant(
     (approver, public): (&ActorId, &PublicKey),
     key: Option<&SecretKey>,
 ) -> Outcome<(Envelope, Nonce)> {
-    let said = granted(request, approver, public.key_id())?;
+    let mut said = granted(request, approver, public.key_id())?;
+    said.subject.reason = "approved, as the document says".to_owned();
     let payload = canonical::to_vec(&said)?;
     let signature = match key {
         Some(key) => key.sign(&pae(Approval::KIND.payload_type(), &payload)),

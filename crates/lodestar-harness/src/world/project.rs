@@ -25,6 +25,8 @@ use crate::stage::Stage;
 
 /// What every scratch project is called. A proxy with a defence taken out serves no other.
 pub const PROJECT: &str = "probe";
+/// The hidden command that serves a script.
+pub(crate) const PROBE_SERVER: &str = "probe-server";
 /// In whose name the agent acts.
 pub const ACTOR: &str = "agent";
 
@@ -101,15 +103,7 @@ impl<'a> Project<'a> {
 
     /// A grade. `more` are further lines of its table.
     pub fn grade(&mut self, tool: &str, rung: &str, more: &str) {
-        let (radius, reversibility) = match rung {
-            "L4" | "L5" => ("external", "irreversible"),
-            "L3" => ("project", "reversible"),
-            _ => ("self", "reversible"),
-        };
-        self.table(&format!(
-            "[tool_defaults.\"{tool}\"]\nrequired_trust_level = \"{rung}\"\nblast_radius = \"{radius}\"\n\
-             reversibility = \"{reversibility}\"\ndata_sensitivity = \"private\"\n{more}\n"
-        ));
+        self.table(&grade_table(tool, rung, more));
     }
 
     /// A file of the project.
@@ -125,7 +119,8 @@ impl<'a> Project<'a> {
     pub fn person(&mut self, name: &str, more: &str) -> Outcome<Person> {
         let person = Person::new(name)?;
         self.table(&format!(
-            "[[approvals.authorized_keys]]\nactor_id = \"{name}\"\npublic_key = \"{}\"\n{more}\n",
+            "[[approvals.authorized_keys]]\nactor_id = {}\npublic_key = \"{}\"\n{more}\n",
+            quoted(name),
             person.key.public()
         ));
         self.people.push(person.clone());
@@ -156,7 +151,7 @@ impl<'a> Project<'a> {
         let file = folder.join(format!("{}.json", script.name));
         fs::write(&file, serde_json::to_vec_pretty(script)?)?;
         let args = [
-            "probe-server".to_owned(),
+            PROBE_SERVER.to_owned(),
             "--script".to_owned(),
             text(&file)?,
             "--root".to_owned(),
@@ -188,8 +183,8 @@ impl<'a> Project<'a> {
         let command = text(self.stage.program())?;
         self.table(&format!(
             "[[downstream_servers]]\nname = {}\ncommand = {}\nargs = {}\n",
-            Value::from(name),
-            Value::from(command),
+            quoted(name),
+            quoted(&command),
             serde_json::to_string(args)?
         ));
         Ok(())
@@ -216,12 +211,19 @@ impl<'a> Project<'a> {
         Ok(of_tool.map(|mut call| call["arguments"].take()).collect())
     }
 
+    /// The configuration, as it is written.
+    pub(crate) fn config_text(&self) -> String {
+        let named = self.session.as_ref();
+        let named = named.map_or(String::new(), |name| {
+            format!("session_id = {}\n", quoted(name))
+        });
+        format!("{}{named}\n{}", self.head, self.tables)
+    }
+
     /// The configuration, written to its file.
     pub fn config_file(&self) -> Outcome<PathBuf> {
         let file = self.root.join("lodestar.toml");
-        let named = self.session.as_ref();
-        let named = named.map_or(String::new(), |name| format!("session_id = \"{name}\"\n"));
-        fs::write(&file, format!("{}{named}\n{}", self.head, self.tables))?;
+        fs::write(&file, self.config_text())?;
         Ok(file)
     }
 
@@ -312,6 +314,25 @@ impl<'a> Project<'a> {
         }
         Ok(answered)
     }
+}
+
+/// A grade, as a table of the configuration.
+pub(crate) fn grade_table(tool: &str, rung: &str, more: &str) -> String {
+    let (radius, reversibility) = match rung {
+        "L4" | "L5" => ("external", "irreversible"),
+        "L3" => ("project", "reversible"),
+        _ => ("self", "reversible"),
+    };
+    let tool = quoted(tool);
+    format!(
+        "[tool_defaults.{tool}]\nrequired_trust_level = \"{rung}\"\nblast_radius = \"{radius}\"\n\
+             reversibility = \"{reversibility}\"\ndata_sensitivity = \"private\"\n{more}\n"
+    )
+}
+
+/// A text or a key of the configuration: what JSON escapes, TOML reads.
+pub(crate) fn quoted(text: &str) -> String {
+    Value::from(text).to_string()
 }
 
 fn text(path: &Path) -> Outcome<String> {

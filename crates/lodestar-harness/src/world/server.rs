@@ -24,6 +24,8 @@ use super::twice::{self, Twice};
 
 /// Longest message that is read.
 const LONGEST: u64 = 16 << 20;
+/// Longest text that an answer comes to; a tool that sends more says so in its script.
+const LONGEST_TEXT: usize = 8 << 20;
 const METHOD_NOT_FOUND: i64 = -32601;
 /// How often a tool that never answers looks whether anybody is there.
 const LOOK_AGAIN: Duration = Duration::from_millis(20);
@@ -207,9 +209,12 @@ impl Server {
             return Ok(result("done", false));
         };
         let answer = answer.clone();
-        match self.perform(&answer.act, arguments) {
-            Ok(found) => {
-                let mut made = result(&filled(&answer.text, arguments, &found), answer.is_error);
+        let said = self
+            .perform(&answer.act, arguments)
+            .and_then(|found| filled(&answer.text, arguments, &found));
+        match said {
+            Ok(said) => {
+                let mut made = result(&said, answer.is_error);
                 if let Value::Object(members) = &mut made {
                     members.extend(answer.beside.clone());
                 }
@@ -313,15 +318,56 @@ fn result(text: &str, is_error: bool) -> Value {
     json!({"content": [{"type": "text", "text": text}], "isError": is_error})
 }
 
-fn filled(text: &str, arguments: &Value, found: &str) -> String {
-    let mut text = text.to_owned();
-    if let Value::Object(arguments) = arguments {
-        for (name, value) in arguments {
-            let value = value
-                .as_str()
-                .map_or_else(|| value.to_string(), str::to_owned);
-            text = text.replace(&format!("{{{name}}}"), &value);
+/// A text with what its braces stand for. What was put in is not looked through again, so that nothing grows
+/// beyond what it is made of.
+fn filled(text: &str, arguments: &Value, found: &str) -> Result<String, String> {
+    let mut filled = String::new();
+    let mut rest = text;
+    while let Some(at) = rest.find('{') {
+        let (before, from) = rest.split_at(at);
+        filled.push_str(before);
+        let name = from[1..].split(['{', '}']).next().unwrap_or_default();
+        let is_closed = from[1 + name.len()..].starts_with('}');
+        let value = match (is_closed, name) {
+            (false, _) => None,
+            (true, "found") => Some(found.to_owned()),
+            (true, name) => arguments.get(name).map(|value| {
+                let text = value.as_str().map(str::to_owned);
+                text.unwrap_or_else(|| value.to_string())
+            }),
+        };
+        match value {
+            Some(value) => {
+                filled.push_str(&value);
+                rest = &from[name.len() + 2..];
+            }
+            None => {
+                filled.push('{');
+                rest = &from[1..];
+            }
+        }
+        if filled.len() > LONGEST_TEXT {
+            return Err(format!("the text is longer than {LONGEST_TEXT} bytes"));
         }
     }
-    text.replace("{found}", found)
+    filled.push_str(rest);
+    Ok(filled)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_was_put_in_is_not_looked_through_again() {
+        let arguments = json!({"a": "{b}{found}", "b": "never", "n": 3});
+        let said = filled("<{a}> {n} {none} {found} {", &arguments, "it");
+        assert_eq!(said.unwrap(), "<{b}{found}> 3 {none} it {");
+    }
+
+    #[test]
+    fn a_text_does_not_grow_without_end() {
+        let arguments = json!({"a": "x".repeat(1 << 20)});
+        assert!(filled(&"{a}".repeat(64), &arguments, "").is_err());
+    }
 }

@@ -4,7 +4,7 @@ use std::io::Write as _;
 
 use clap::Args;
 use lodestar_core::defence::Defence;
-use lodestar_harness::attack::{AttackReport, Options, Testable, search, testable};
+use lodestar_harness::attack::{AttackReport, Options, Over, Testable, search, testable};
 use serde_json::{Value, json};
 
 use crate::cli::App;
@@ -75,6 +75,7 @@ fn one(args: &AttackArgs, without: &[Defence], app: &App) -> Result<AttackReport
         seed: args.seed,
         tries,
         stop_at_first: !without.is_empty(),
+        over: Over::Both,
         without,
     };
     let progress = Progress::start(!app.json);

@@ -150,6 +150,11 @@ pub(crate) fn run(args: &RunArgs, app: &mut App) -> Result<Exit, Failure> {
         (true, Format::Text) => Format::Json,
         (_, format) => format,
     };
+    if format == Format::Text && args.out.is_some() {
+        return Err(
+            Failure::usage("--out needs a --format for machines").help("json, junit or sarif")
+        );
+    }
     // Where results go to standard output for a machine, nothing else does.
     let tells = format == Format::Text || args.out.is_some();
     let jobs = args.jobs.unwrap_or_else(cores);
@@ -170,12 +175,7 @@ pub(crate) fn run(args: &RunArgs, app: &mut App) -> Result<Exit, Failure> {
     match (written, &args.out) {
         (Some(text), Some(file)) => files::replace(file, |to| Ok(to.write_all(text.as_bytes())?))?,
         (Some(text), None) => write!(app.out, "{text}")?,
-        (None, Some(_)) => {
-            return Err(
-                Failure::usage("--out needs a --format for machines").help("json, junit or sarif")
-            );
-        }
-        (None, None) => {}
+        (None, _) => {}
     }
     if tells {
         done.print(&mut app.out)?;

@@ -21,7 +21,10 @@ impl Check<'_> {
                 arguments: step.arguments.clone(),
             }),
             step.read.clone().map(Act::Read),
-            step.prompt.clone().map(Act::Prompt),
+            step.prompt.clone().map(|name| Act::Prompt {
+                name,
+                arguments: step.arguments.clone(),
+            }),
             step.obey.map(Act::Obey),
             step.grant
                 .as_ref()
@@ -40,12 +43,12 @@ impl Check<'_> {
             return None;
         };
         self.values(at, &step.arguments);
-        if !step.arguments.is_empty() && !matches!(act, Act::Call { .. } | Act::Prompt(_)) {
+        if !step.arguments.is_empty() && !matches!(act, Act::Call { .. } | Act::Prompt { .. }) {
             self.wrong(at, "only what is called has arguments");
         }
         let asks = matches!(
             act,
-            Act::Call { .. } | Act::Read(_) | Act::Prompt(_) | Act::Obey(_)
+            Act::Call { .. } | Act::Read(_) | Act::Prompt { .. } | Act::Obey(_)
         );
         let looks = step.needs.is_some()
             || step.needs_text.is_some()
@@ -74,11 +77,12 @@ impl Check<'_> {
         })
     }
 
-    pub(super) fn ends(&mut self, written: &[Spanned<EndTable>]) -> Vec<End> {
-        written.iter().filter_map(|one| self.end(one)).collect()
+    pub(super) fn ends(&mut self, written: &[Spanned<EndTable>], setting: &Setting) -> Vec<End> {
+        let found = written.iter().filter_map(|one| self.end(one, setting));
+        found.collect()
     }
 
-    fn end(&mut self, written: &Spanned<EndTable>) -> Option<End> {
+    fn end(&mut self, written: &Spanned<EndTable>, setting: &Setting) -> Option<End> {
         let (at, end) = (written.span().start, written.get_ref());
         self.values(at, &end.with);
         let stray = (!end.with.is_empty() && end.ran.is_none())
@@ -115,6 +119,11 @@ impl Check<'_> {
             (None, None, None, Some(LogState::Intact), None) => Some(End::LogIntact),
             _ => None,
         };
+        if let Some(End::Ran { server, tool, .. }) = &found
+            && !setting.offers(server, tool)
+        {
+            self.wrong(at, "no server of the scenario has such a tool");
+        }
         if found.is_none() {
             self.wrong(
                 at,

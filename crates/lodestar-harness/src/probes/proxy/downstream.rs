@@ -52,7 +52,7 @@ fn acts(act: Act) -> Answer {
 fn hostile_downstream(stage: &Stage) -> Outcome {
     let mut project = Project::new(stage)?;
     project.set("auto_approve_ceiling = 3");
-    project.table("[limits]\nmessage_bytes = 1048576\ncall_deadline_ms = 1500\n");
+    project.table("[limits]\nmessage_bytes = 1048576\ncall_deadline_ms = 4000\n");
     project.server(&server("mute", vec![tool("hang", &[], acts(Act::Hang))]))?;
     let lines = |lines: &[&str]| {
         let lines = lines.iter().map(|line| (*line).to_owned());
@@ -91,6 +91,7 @@ fn hostile_downstream(stage: &Stage) -> Outcome {
     let hung = agent.begin_call("mute__hang", json!({}))?;
     project.await_ran("mute", "hang", 1)?;
     let good = agent.call("good__echo", json!({"text": "meanwhile"}))?;
+    // Which of the two is answered first says whether one waits for the other.
     let was_late = agent.is_answered(hung)?;
     hold(
         !was_late && good.text() == "meanwhile",
@@ -118,22 +119,18 @@ fn hostile_downstream(stage: &Stage) -> Outcome {
     hold(report.is_intact(), || "the log does not verify")
 }
 
-/// Long enough to be killed in, short enough to wait for.
-const TAKES_MS: u64 = 600;
-
 fn crashes(stage: &Stage) -> Outcome {
     let mut project = Project::new(stage)?;
     project.set("auto_approve_ceiling = 3");
     let alice = project.person("alice", "")?;
-    project.server(&server(
-        "pay",
-        vec![
-            tool("charge", &["order"], acts(Act::Wait(TAKES_MS))),
-            tool("wire", &["order"], acts(Act::Wait(TAKES_MS))),
-        ],
-    ))?;
+    // Neither comes to an end before it is killed; started again, both would be done at once.
+    for (name, takes) in [("pay", "charge"), ("bank", "wire")] {
+        let mut script = server(name, vec![tool(takes, &["order"], acts(Act::Hang))]);
+        script.tools_later = vec![tool(takes, &["order"], acts(Act::Nothing))];
+        project.server(&script)?;
+    }
     project.grade("mcp.pay.charge", "L3", "");
-    project.grade("mcp.pay.wire", "L4", "");
+    project.grade("mcp.bank.wire", "L4", "");
 
     let mut agent = project.agent()?;
     let charge = agent.begin_call("pay__charge", json!({"order": "o-1"}))?;
@@ -159,7 +156,7 @@ fn crashes(stage: &Stage) -> Outcome {
 
     let mut agent = project.agent()?;
     let order = json!({"order": "o-2"});
-    let held = agent.call("pay__wire", order.clone())?;
+    let held = agent.call("bank__wire", order.clone())?;
     settle(held.kind() == Some("approval_required"), || {
         format!("the call was not held: {}", held.0)
     })?;
@@ -167,14 +164,14 @@ fn crashes(stage: &Stage) -> Outcome {
         project.answer_all(&alice, ApprovalDecision::Grant)? == 1,
         || "there was nothing to approve",
     )?;
-    agent.begin_call("pay__wire", order.clone())?;
-    project.await_ran("pay", "wire", 1)?;
+    agent.begin_call("bank__wire", order.clone())?;
+    project.await_ran("bank", "wire", 1)?;
     agent.kill()?;
 
     let mut agent = project.agent()?;
-    let again = agent.call("pay__wire", order)?;
+    let again = agent.call("bank__wire", order)?;
     agent.leave()?;
-    let ran = project.ran("pay", "wire")?;
+    let ran = project.ran("bank", "wire")?;
     hold(ran == 1, || {
         format!("what a person approved once ran {ran} times")
     })?;
