@@ -199,6 +199,7 @@ impl Examination<'_> {
             session,
             operators,
             None,
+            verified.events,
             &mut |event, recorded, results| fold.see(event, recorded, results),
         );
         let replay = match replay {
