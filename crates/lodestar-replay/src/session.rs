@@ -23,6 +23,7 @@ use serde::Serialize;
 use serde_json::Value;
 use thiserror::Error;
 
+use crate::defences::Defences;
 use crate::follow::ReplayError;
 use crate::results::{Recorded, Results, UnreadableBeliefs};
 use actions::Actions;
@@ -278,6 +279,9 @@ fn open(
     let session = &place.session;
     let payload = payload(first, dir, session, None)?;
     let payload = payload.ok_or_else(|| DeriveError::OpeningRedacted(session.clone()))?;
+    if let Defences::Lacks(off) = Defences::of_opening(&payload) {
+        replay.defences_off = off;
+    }
     if payload.get("policy").is_none() {
         return Ok(None);
     }
@@ -287,7 +291,6 @@ fn open(
     };
     let opening: Opening =
         serde_json::from_value(payload).map_err(|problem| unloadable(problem.to_string()))?;
-    replay.defences_off.clone_from(&opening.defences_off);
     let policy = Policy::recorded(&opening.policy.text, opening.policy.signature.clone());
     let policy = policy.map_err(|problem| unloadable(problem.to_string()))?;
     if policy.digest() != opening.policy.digest {

@@ -22,8 +22,8 @@ impl Actions {
             | EventType::APPROVAL_DENIED
             | EventType::APPROVAL_REFUSED
             | EventType::APPROVAL_EXPIRED
-            | EventType::APPROVAL_CONSUMED
-            | EventType::CONFIRMATION_CONSUMED => return self.words.word_redacted(asked),
+            | EventType::APPROVAL_CONSUMED => return self.words.word_redacted(asked),
+            EventType::CONFIRMATION_CONSUMED => return self.words.confirmation_redacted(seq),
             // That it was halted stands in the type.
             EventType::SESSION_HALTED => {
                 self.halted = true;

@@ -30,6 +30,8 @@ pub(super) struct Words {
     recorded: BTreeMap<u64, RequestId>,
     /// Requests of which a word was redacted, so that nobody can tell how they stand.
     doubted: BTreeSet<RequestId>,
+    /// Redacted events that said which confirmation was spent.
+    confirmed: BTreeSet<u64>,
     /// How many requests were redacted themselves.
     redacted: usize,
     /// Requests that only words about them tell of: no more than were redacted.
@@ -54,6 +56,11 @@ impl Words {
     pub(super) fn word_redacted(&mut self, recorded: Option<u64>) {
         let request = recorded.and_then(|seq| self.recorded.get(&seq));
         self.doubted.extend(request);
+    }
+
+    /// What a confirmation was spent on was redacted; the answer that counts it names this event.
+    pub(super) fn confirmation_redacted(&mut self, seq: u64) {
+        self.confirmed.insert(seq);
     }
 
     /// Something was redacted that may have ended requests of this act, or of any.
@@ -122,6 +129,10 @@ impl Words {
         let is_late = answer.confirmation.is_none() && since > Some(answer.heard_at);
         if is_late || !self.is_in_time(answer.request, answer.heard_at, notes.time) {
             notes.differ("an answer", "that it was heard at another time");
+        }
+        let mut grounds = notes.parents.iter();
+        if answer.confirmation.is_some() && grounds.any(|seq| self.confirmed.contains(seq)) {
+            self.doubted.insert(answer.request);
         }
         let is_known = self.is_known(answer.request);
         let heard = match self.hear_again(answer, opening) {
