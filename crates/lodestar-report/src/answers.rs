@@ -266,3 +266,32 @@ fn answer_of(
         events,
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use lodestar_core::name::{ProjectId, SessionId};
+    use lodestar_core::sensitivity::Sensitivity;
+    use lodestar_log::LogRoot;
+
+    use super::*;
+    use crate::fold::Odd;
+
+    #[test]
+    fn what_cannot_be_read_is_not_taken_for_an_answer() {
+        let project = ProjectId::new("p").expect("a name");
+        let session = SessionId::new("s").expect("a name");
+        let dir = LogRoot::at("nowhere").project(&project).session(&session);
+        let mut fold = Fold::new(&dir, 3, Sensitivity::Internal);
+        assert_eq!(became_trusted(&fold).answer, Word::No);
+        for (seq, kind) in [
+            (1, EventType::BELIEF_MOVED),
+            (2, EventType::ACTION_CLEARED),
+        ] {
+            let kind = Some(kind);
+            fold.odd.push(Odd { seq, kind });
+        }
+        let (believed, ran) = (became_trusted(&fold), irreversible(&fold));
+        assert_eq!((believed.answer, ran.answer), (Word::CannotTell, Word::CannotTell));
+        assert_eq!((believed.events, ran.events), (vec![1], vec![2]));
+    }
+}

@@ -412,3 +412,28 @@ fn why(judgement: &JudgedLine, level: Rung) -> String {
     }
     parts.join("; ")
 }
+
+#[cfg(test)]
+mod tests {
+    use lodestar_core::name::{ProjectId, SessionId};
+    use lodestar_log::LogRoot;
+
+    use super::*;
+
+    #[test]
+    fn values_that_are_not_listed_are_counted() {
+        let project = ProjectId::new("p").expect("a name");
+        let session = SessionId::new("s").expect("a name");
+        let dir = LogRoot::at("nowhere").project(&project).session(&session);
+        let fold = Fold::new(&dir, 0, Sensitivity::Internal);
+        let given = |many: usize| -> Map<String, Value> {
+            let all = (0..many).map(|one| (format!("{one:03}"), Value::from(one)));
+            all.collect()
+        };
+        let shown = fold.arguments(&given(MOST_ARGUMENTS), &[], Sensitivity::Internal);
+        assert_eq!(shown.len(), MOST_ARGUMENTS);
+        let shown = fold.arguments(&given(70), &[], Sensitivity::Internal);
+        let last = shown.last().and_then(|one| one.value.as_deref());
+        assert_eq!(last, Some("… (+6 values)"));
+    }
+}

@@ -13,6 +13,7 @@ mod inert;
 mod random;
 mod redacted;
 mod refusals;
+mod withheld;
 mod schema;
 mod signals;
 mod told;
