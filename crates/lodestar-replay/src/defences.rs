@@ -48,10 +48,20 @@ mod tests {
 
     #[test]
     fn whatever_says_that_something_is_off_lacks_it() {
-        for whole in [json!({}), json!({"defences_off": null}), json!({"defences_off": []})] {
+        for whole in [
+            json!({}),
+            json!({"defences_off": null}),
+            json!({"defences_off": []}),
+        ] {
             assert_eq!(Defences::of_opening(&whole), Defences::Whole);
         }
-        for off in [json!(true), json!("x"), json!([1]), json!({"a": 1}), json!(["unheard_of"])] {
+        for off in [
+            json!(true),
+            json!("x"),
+            json!([1]),
+            json!({"a": 1}),
+            json!(["unheard_of"]),
+        ] {
             let said = Defences::of_opening(&json!({"defences_off": off}));
             assert!(matches!(said, Defences::Lacks(names) if names.len() == 1));
         }

@@ -283,15 +283,15 @@ mod tests {
         let dir = LogRoot::at("nowhere").project(&project).session(&session);
         let mut fold = Fold::new(&dir, 3, Sensitivity::Internal);
         assert_eq!(became_trusted(&fold).answer, Word::No);
-        for (seq, kind) in [
-            (1, EventType::BELIEF_MOVED),
-            (2, EventType::ACTION_CLEARED),
-        ] {
+        for (seq, kind) in [(1, EventType::BELIEF_MOVED), (2, EventType::ACTION_CLEARED)] {
             let kind = Some(kind);
             fold.odd.push(Odd { seq, kind });
         }
         let (believed, ran) = (became_trusted(&fold), irreversible(&fold));
-        assert_eq!((believed.answer, ran.answer), (Word::CannotTell, Word::CannotTell));
+        assert_eq!(
+            (believed.answer, ran.answer),
+            (Word::CannotTell, Word::CannotTell)
+        );
         assert_eq!((believed.events, ran.events), (vec![1], vec![2]));
     }
 }

@@ -204,7 +204,10 @@ fn a_report_with_a_class_twice_or_too_many_samples_is_none() {
     let again = json["classes"][0].clone();
     json["classes"].as_array_mut().unwrap().push(again);
     let problem = serde_json::from_value::<CalibrationReport>(json.clone()).unwrap_err();
-    assert!(problem.to_string().contains("more than one report"), "{problem}");
+    assert!(
+        problem.to_string().contains("more than one report"),
+        "{problem}"
+    );
     for (at, name) in ["a", "b"].into_iter().enumerate() {
         json["classes"][at]["class"] = name.into();
         json["classes"][at]["n"] = u64::MAX.into();

@@ -403,7 +403,11 @@ async fn a_redaction_of_what_anybody_said_accuses_nobody() {
         assert!(replay.agrees(), "{kind} #{seq}: {:?}", replay.differences);
         kinds.insert(kind.to_owned());
     });
-    for kind in ["confirmation.consumed@1", "approval.granted@1", "approval.requested@1"] {
+    for kind in [
+        "confirmation.consumed@1",
+        "approval.granted@1",
+        "approval.requested@1",
+    ] {
         assert!(kinds.contains(kind), "{kinds:?}");
     }
 }

@@ -2,28 +2,26 @@
 
 mod alerts;
 mod asked;
+mod ends;
 mod gone;
 mod notes;
+mod proposed;
 mod steps;
 mod words;
 
 use std::collections::BTreeMap;
 
-use lodestar_core::contract::{Contract, arguments};
-use lodestar_core::digest::Digest;
 use lodestar_core::event::EventType;
-use lodestar_core::fingerprint::{Fingerprint, FingerprintFields, NormalPath};
+use lodestar_core::fingerprint::Fingerprint;
 use lodestar_core::id::ActionId;
-use lodestar_core::ladder::{Rung, Verdict};
 use lodestar_core::name::ToolName;
 use lodestar_firewall::event::LogName;
-use lodestar_kernel::HeldWorld;
 use lodestar_kernel::opening::Opening;
-use lodestar_kernel::record::{Cleared, Finished, Proposal, Rejected, Rejection, Unknown};
+use lodestar_kernel::record::{Finished, Proposal, Unknown};
 use lodestar_kernel::registry::ToolRecord;
 use lodestar_log::Event;
-use lodestar_policy::{Alert, Gate, Judgement, Signal, StepKind, Trail};
-use serde_json::{Map, Value};
+use lodestar_policy::{Alert, Gate, Judgement, Signal, Trail};
+use serde_json::Value;
 
 use super::{Difference, Otherwise, SessionReplay};
 use notes::Notes;
@@ -236,7 +234,7 @@ impl Actions {
                 format!("that `{}` was proposed", action.tool.shown()),
                 "that there is no such tool",
             ),
-            Some(tool) => check_proposal(&proposal, tool, self.opening.root.as_ref(), notes),
+            Some(tool) => proposed::check(&proposal, tool, self.opening.root.as_ref(), notes),
         }
         let (id, seq) = (action.id, notes.seq);
         let followed = Followed::new(seq, Some(proposal), self.steps.so_far());
@@ -253,7 +251,10 @@ impl Actions {
             Some(place) => *place,
             None => {
                 let place = self.proposal_of(parents)?;
-                let unnamed = self.actions.get_mut(&place).filter(|one| one.id.is_none())?;
+                let unnamed = self
+                    .actions
+                    .get_mut(&place)
+                    .filter(|one| one.id.is_none())?;
                 unnamed.id = Some(id);
                 self.proposed_as.insert(id, place);
                 place
@@ -315,185 +316,6 @@ impl Actions {
         if let Some(action) = self.actions.get_mut(&place) {
             action.judged = Some((notes.seq, Ruled::Known(Box::new(judgement))));
         }
-    }
-
-    fn cleared(&mut self, cleared: Option<Cleared>, notes: &mut Notes<'_>) {
-        let Some(cleared) = cleared else { return };
-        notes.replay.clearances += 1;
-        let halted = self.halted;
-        let Some(action) = self.action(cleared.action, notes.parents) else {
-            return notes.differ("a clearance", "that no such action was proposed");
-        };
-        let place = action.proposed;
-        if std::mem::replace(&mut action.cleared, true) {
-            notes.differ("a clearance", "that there was one before");
-        } else {
-            self.step(place);
-        }
-        self.of.insert(notes.seq, place);
-        let action = &self.actions[&place];
-        if halted {
-            notes.differ("a clearance", "that the session was halted");
-        }
-        if action.rejected {
-            notes.differ("a clearance", "that the action was rejected before");
-        }
-        let fingerprint = action.fingerprint();
-        let ground = match &action.judged {
-            Some((seq, _)) if *seq != cleared.judged => {
-                Err("that it names another verdict".to_owned())
-            }
-            Some((_, Ruled::Known(judgement))) => match judgement.verdict {
-                Verdict::Allow => Ok(()),
-                Verdict::Hold => self.words.cleared(&cleared, fingerprint, notes),
-                Verdict::Deny => Err("that the action was denied".to_owned()),
-            },
-            Some((_, Ruled::Redacted)) => {
-                notes.cannot_tell();
-                match cleared.request {
-                    Some(_) => self.words.cleared(&cleared, fingerprint, notes),
-                    None => Ok(()),
-                }
-            }
-            None => Err("that there was no verdict".to_owned()),
-        };
-        if let Err(derived) = ground {
-            notes.differ("a clearance", derived);
-        }
-        let asked = cleared.request.map(|id| (id, self.words.request(id)));
-        let expected = match (asked, &action.proposal) {
-            (Some((_, Some(asked))), _) => {
-                HeldWorld::shown_on(&asked.card).map(|world| world.measured)
-            }
-            (Some((id, None)), _) if self.words.is_redacted(id) => return notes.cannot_tell(),
-            (None, None) => return notes.cannot_tell(),
-            (_, Some(proposal)) => Some(proposal.preconditions.clone()),
-            (Some((_, None)), None) => None,
-        };
-        let expected = expected.map(|all| {
-            let again = all
-                .into_iter()
-                .filter(|one| one.precondition.must_revalidate_at_execution);
-            again
-                .map(|one| one.expected_at_approval)
-                .collect::<Vec<_>>()
-        });
-        if expected.as_ref() != Some(&cleared.measured) {
-            notes.differ("a clearance", "that the world had moved");
-        }
-    }
-
-    /// A clearance is a step, whatever becomes of it.
-    fn step(&mut self, place: u64) {
-        let action = self.actions.get(&place);
-        let proposal = action.and_then(|action| action.proposal.as_ref());
-        let kind = proposal.map(|proposal| StepKind::of(&proposal.action.contract));
-        self.steps.step(kind);
-    }
-
-    fn rejected(&mut self, rejected: Option<Rejected>, notes: &mut Notes<'_>) {
-        let Some(rejected) = rejected else { return };
-        // What did not become an action has nothing to follow from.
-        let Some(action) = rejected.action else {
-            return;
-        };
-        let Some(followed) = self.action(action, notes.parents) else {
-            return notes.differ("a rejection", "that no such action was proposed");
-        };
-        if followed.cleared {
-            notes.differ("a rejection", "that the action was cleared before");
-        } else {
-            followed.rejected = true;
-        }
-        let fingerprint = followed.fingerprint();
-        let verdict = match &followed.judged {
-            Some((_, Ruled::Known(judgement))) => Some(judgement.verdict),
-            Some((_, Ruled::Redacted)) => {
-                notes.cannot_tell();
-                return self.words.in_doubt(fingerprint);
-            }
-            None => None,
-        };
-        let is_denial = matches!(rejected.why, Rejection::PolicyDenied { .. });
-        if is_denial != (verdict == Some(Verdict::Deny)) {
-            let derived = verdict.map_or_else(|| "no verdict".to_owned(), |one| one.to_string());
-            notes.differ(format!("`{}`", rejected.why.kind()), derived);
-        }
-        let held = match (verdict, fingerprint) {
-            (Some(Verdict::Hold), Some(fingerprint)) => Some(fingerprint),
-            (Some(Verdict::Hold), None) => {
-                notes.cannot_tell();
-                return self.words.in_doubt(None);
-            }
-            _ => None,
-        };
-        self.words.rejected(&rejected, held, notes);
-    }
-
-    fn ended(&mut self, action: Option<ActionId>, notes: &mut Notes<'_>) {
-        let Some(action) = action else { return };
-        match self.action(action, notes.parents) {
-            Some(action) if !action.cleared => {
-                notes.differ("an end", "that the action was never cleared");
-            }
-            Some(action) => {
-                if std::mem::replace(&mut action.ended, true) {
-                    notes.differ("an end", "that the action had ended before");
-                }
-                // Nothing that may still come is held against these, and a long session has many.
-                if let Some(proposal) = &mut action.proposal {
-                    proposal.action.arguments = Map::new();
-                    proposal.provenance = Vec::new();
-                    proposal.dependencies = Vec::new();
-                }
-            }
-            None => notes.differ("an end", "that no such action was proposed"),
-        }
-    }
-}
-
-fn check_proposal(
-    proposal: &Proposal,
-    tool: &ToolRecord,
-    project_root: Option<&NormalPath>,
-    notes: &mut Notes<'_>,
-) {
-    let action = &proposal.action;
-    let mut contract: Contract = tool.contract.clone();
-    if proposal.reaches.is_some() {
-        contract.required_level = Rung::L5;
-    }
-    if action.contract != contract || action.server != tool.shape.server {
-        notes.differ(
-            format!("a contract at {}", action.contract.required_level),
-            format!("one at {} from the tool's grade", contract.required_level),
-        );
-    }
-    if proposal.definition != tool.definition {
-        notes.differ(
-            format!("definition {}", proposal.definition),
-            format!("{}", tool.definition),
-        );
-    }
-    let root = tool.root.as_ref().or(project_root);
-    let paths = arguments::paths(&action.arguments, &tool.shape.roles, root);
-    if paths.as_ref() != Ok(&proposal.paths) {
-        notes.differ("other paths than", "those in the arguments");
-    }
-    let fingerprint: Option<Digest> = FingerprintFields::under(
-        &contract,
-        action.server.clone(),
-        action.tool.clone(),
-        tool.definition,
-        action.arguments.clone(),
-        proposal.paths.clone(),
-    )
-    .and_then(|fields| fields.fingerprint())
-    .ok()
-    .map(|fingerprint| *fingerprint.digest());
-    if fingerprint != Some(*action.fingerprint.digest()) {
-        let derived = fingerprint.map_or_else(|| "none".to_owned(), |one| one.to_string());
-        notes.differ(format!("fingerprint {}", action.fingerprint), derived);
     }
 }
 

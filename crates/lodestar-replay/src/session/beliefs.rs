@@ -20,9 +20,9 @@ use lodestar_firewall::store::{MemoryStore, Store as _};
 use lodestar_log::{ProjectLog, Reader};
 
 use super::{Difference, Seen, SessionReplay};
-use lost::Lost;
 use crate::follow::{ReplayError, transact};
 use crate::results::{Recorded, Results};
+use lost::Lost;
 
 pub(super) fn derive(
     log: &ProjectLog,

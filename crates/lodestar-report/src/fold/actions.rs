@@ -214,9 +214,14 @@ impl Fold<'_> {
     /// How sensitive what a tool handles is, also where no action came of a call of it.
     fn level_of_tool(&self, name: Option<&ToolName>) -> Sensitivity {
         let default = self.default_sensitivity();
-        let mut tools = self.opening().into_iter().flat_map(|opening| &opening.tools);
+        let mut tools = self
+            .opening()
+            .into_iter()
+            .flat_map(|opening| &opening.tools);
         let tool = tools.find(|tool| Some(&tool.shape.name) == name);
-        tool.map_or(default, |tool| default.under(tool.contract.data_sensitivity))
+        tool.map_or(default, |tool| {
+            default.under(tool.contract.data_sensitivity)
+        })
     }
 
     pub(super) fn judged(&mut self, event: &Event) {

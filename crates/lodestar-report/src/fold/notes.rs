@@ -232,9 +232,11 @@ fn in_force(opening: &Opening, seq: u64) -> PolicyInForce {
 /// Whether a line may have characters that act: as they are, as an escape, or in a blob.
 fn may_act(line: &[u8]) -> bool {
     let has = |what: &[u8]| line.windows(what.len()).any(|some| some == what);
-    !line.is_ascii() || line.contains(&0x7f) || [&br"\u"[..], br"\b", br"\f", br#""blobs""#]
-        .into_iter()
-        .any(has)
+    !line.is_ascii()
+        || line.contains(&0x7f)
+        || [&br"\u"[..], br"\b", br"\f", br#""blobs""#]
+            .into_iter()
+            .any(has)
 }
 
 /// Characters in what was returned that have no place in honest content.

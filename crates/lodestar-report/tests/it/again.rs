@@ -460,14 +460,24 @@ fn answers(report: &Value, raw: &Raw) {
         let weak = ["external_document", "model_inference"];
         weak.iter().any(|quality| one["quality"] == *quality)
     });
-    let unexplained = trusted && read.clone().any(|one| one["truth"] == "supported" && !borne_out(&one));
+    let unexplained = trusted
+        && read
+            .clone()
+            .any(|one| one["truth"] == "supported" && !borne_out(&one));
     let answer = &answers["untrusted_became_trusted"];
-    assert_eq!(answer["answer"] == "yes", on_a_word || unexplained, "{answer}");
+    assert_eq!(
+        answer["answer"] == "yes",
+        on_a_word || unexplained,
+        "{answer}"
+    );
     if let Some((_, said)) = answer["because"].as_str().unwrap().split_once("; ")
         && answer["answer"] == "no"
     {
         let many = read.filter(borne_out).count();
-        assert!(said.starts_with(&format!("{many} of them are supported")), "{said}");
+        assert!(
+            said.starts_with(&format!("{many} of them are supported")),
+            "{said}"
+        );
     }
     let unapproved = raw.of("action.cleared@1").any(|(seq, cleared)| {
         let proposed = raw

@@ -13,10 +13,10 @@ mod inert;
 mod random;
 mod redacted;
 mod refusals;
-mod withheld;
 mod schema;
 mod signals;
 mod told;
+mod withheld;
 #[path = "../../../lodestar-guard/tests/it/world.rs"]
 #[allow(
     dead_code,

@@ -140,7 +140,10 @@ fn bands_add_up(page: &str, calls: u64, report: &Value) {
         let all = actions.iter().filter(|one| one.get("cleared").is_some());
         all.filter(|one| one["judged"]["verdict"] == "hold" || !held)
             .filter(|one| one["judged"]["verdict"] != "hold" || held)
-            .filter(|one| one.get("ended").is_some_and(|end| end["result"] != "unknown"))
+            .filter(|one| {
+                one.get("ended")
+                    .is_some_and(|end| end["result"] != "unknown")
+            })
             .count() as u64
     };
     let many = |label: &str| bands.get(label).copied().unwrap_or_default();
@@ -196,7 +199,10 @@ fn what_is_said_of_beliefs_that_were_promoted_follows_from_their_raw_lines() {
         let Projection::Report(report) = examination.run(&|_| ()).unwrap() else {
             panic!("refused");
         };
-        check(&serde_json::to_value(&report).unwrap(), &Raw::at(&world.log, &id));
+        check(
+            &serde_json::to_value(&report).unwrap(),
+            &Raw::at(&world.log, &id),
+        );
         let answer = &report.answers.untrusted_became_trusted;
         assert_eq!(answer.answer == Word::Yes, on_a_word, "{answer:?}");
         if !on_a_word {

@@ -154,7 +154,9 @@ async fn what_is_withheld_changes_no_fact_and_servers_are_kept_apart() {
         let refused: Vec<usize> = report.drift.iter().map(|one| one.refused.len()).collect();
         assert_eq!(refused, [1, 0], "{ceiling}");
         let loose = report.limits.iter();
-        let loose: Vec<_> = loose.filter(|one| one.limit.contains("not contained")).collect();
+        let loose: Vec<_> = loose
+            .filter(|one| one.limit.contains("not contained"))
+            .collect();
         assert_eq!(loose[0].events.len(), 2, "{ceiling}");
     }
 }

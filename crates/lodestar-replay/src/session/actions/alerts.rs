@@ -8,11 +8,7 @@ use super::notes::Notes;
 
 impl Actions {
     /// Notes an alert; whether it follows is said with the verdict on its action.
-    pub(super) fn alerted(
-        &mut self,
-        alert: Option<Alert<'static>>,
-        notes: &mut Notes<'_>,
-    ) {
+    pub(super) fn alerted(&mut self, alert: Option<Alert<'static>>, notes: &mut Notes<'_>) {
         let Some(alert) = alert else { return };
         let Some(action) = self.action(alert.action, notes.parents) else {
             return notes.differ("an alert", "that no such action was proposed");

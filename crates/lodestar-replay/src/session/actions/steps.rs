@@ -107,6 +107,11 @@ mod tests {
         }
         one.step(Some(StepKind::Write));
         assert!(matches!(one.so_far(), Before::Known(_)));
-        assert!(steps(&[None, None, None, None]).so_far().possible().is_none());
+        assert!(
+            steps(&[None, None, None, None])
+                .so_far()
+                .possible()
+                .is_none()
+        );
     }
 }

@@ -33,7 +33,11 @@ fn alerts(raw: &Raw) -> Value {
             .find(|(_, one)| one["id"] == line["action"]);
         let (proposed, action) = proposed.expect("an alert is about an action");
         let handles = &raw.contract(action)["data_sensitivity"];
-        let sensitivity = if *handles == "secret" { "secret" } else { "internal" };
+        let sensitivity = if *handles == "secret" {
+            "secret"
+        } else {
+            "internal"
+        };
         json!({
             "seq": seq,
             "action": line["action"],
