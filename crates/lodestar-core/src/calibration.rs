@@ -7,7 +7,7 @@
 
 mod measure;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use serde::{Deserialize, Serialize};
 use thiserror::Error;
@@ -53,6 +53,7 @@ pub struct Sample {
 
 /// How well confidence matches what came of it, in each class. There is none for a class without samples.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[serde(try_from = "WrittenReport")]
 pub struct CalibrationReport {
     /// In the order of their names.
     pub classes: Vec<ClassReport>,
@@ -107,6 +108,12 @@ pub enum ReportError {
     /// The flag is not what follows from the numbers.
     #[error("the flag of class `{}` does not follow from its numbers", .0.shown())]
     Flag(CalibrationClass),
+    /// A class stands there more than once.
+    #[error("there is more than one report on class `{}`", .0.shown())]
+    Twice(CalibrationClass),
+    /// More samples than can be counted.
+    #[error("the classes have more samples than can be counted")]
+    TooMany,
 }
 
 /// How often something came true, and how often not.
@@ -220,7 +227,31 @@ impl CalibrationReport {
 
     /// How many samples it rests on.
     pub fn samples(&self) -> u64 {
-        self.classes.iter().map(|class| class.n).sum()
+        let all = self.classes.iter().map(|class| class.n);
+        all.fold(0, u64::saturating_add)
+    }
+}
+
+/// A report, as it is read.
+#[derive(Deserialize)]
+struct WrittenReport {
+    classes: Vec<ClassReport>,
+}
+
+impl TryFrom<WrittenReport> for CalibrationReport {
+    type Error = ReportError;
+
+    fn try_from(written: WrittenReport) -> Result<Self, ReportError> {
+        let classes = written.classes;
+        let mut known = BTreeSet::new();
+        if let Some(twice) = classes.iter().find(|one| !known.insert(&one.class)) {
+            return Err(ReportError::Twice(twice.class.clone()));
+        }
+        let mut samples = classes.iter().map(|one| one.n);
+        if samples.try_fold(0u64, u64::checked_add).is_none() {
+            return Err(ReportError::TooMany);
+        }
+        Ok(Self { classes })
     }
 }
 

@@ -32,7 +32,7 @@ pub struct RedactedRecord {
 
 impl RedactedRecord {
     /// Reads the payload of a `log.redacted@1` and checks the statement in it.
-    pub(crate) fn check(
+    pub fn check(
         payload: &[u8],
         dir: &SessionDir,
         trust: &Trust,

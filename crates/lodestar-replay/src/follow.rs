@@ -14,9 +14,9 @@ use lodestar_log::{
     Ledger, LedgerState, Problem, ProblemKind, ProjectLog, ReadError, Reader, SessionDir,
     SessionFacts, Trust,
 };
-use serde_json::Value;
 use thiserror::Error;
 
+use crate::defences::Defences;
 use crate::results::{Recorded, Results};
 
 /// Rows that are held at a time.
@@ -147,14 +147,8 @@ impl Counted {
 /// Whether the session was opened with a defence taken out: a probe's world, which says nothing about
 /// this one.
 fn is_probe_world(dir: &SessionDir) -> Result<bool, ReplayError> {
-    let first = Reader::open(dir)?.next_event().ok().flatten();
-    let payload = first.and_then(|event| event.whole(dir).ok()).flatten();
     // A session whose opening cannot be read, or was redacted, does not say that it was none.
-    let Some(payload) = payload else {
-        return Ok(true);
-    };
-    let off = payload.get("defences_off");
-    Ok(off.is_some_and(|off| !matches!(off, Value::Null | Value::Bool(false))))
+    Ok(Defences::of(dir)? != Defences::Whole)
 }
 
 const PROBE_WORLD: &str = "it was opened with defences taken out (`defences_off`)";

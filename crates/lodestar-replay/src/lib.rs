@@ -6,6 +6,7 @@
 //! - [`examine`]: does a store say what its logs say?
 //! - [`Results`]: what the calls of a session returned, and what adopting it means
 //! - [`calibration`]: which beliefs were settled, and what was measured of them
+//! - [`Defences`]: did a session have all of them?
 //! - [`derive`]: does a session follow from its own log, verdict by verdict?
 //!
 //! A session counts only if the ledger knows it and its own chain, checkpoint and payloads verify;
@@ -13,11 +14,13 @@
 #![deny(missing_docs)]
 
 pub mod calibration;
+mod defences;
 mod examine;
 mod follow;
 mod results;
 mod session;
 
+pub use defences::Defences;
 pub use examine::{StoreFinding, StoreReport, examine};
 pub use follow::{Followed, Refused, ReplayError, StoreProgress, catch_up, follow_alone, rebuild};
 pub use results::{Adoption, Called, Recorded, Results, Returned, UnreadableBeliefs, extractors};

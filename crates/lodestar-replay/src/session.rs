@@ -7,6 +7,7 @@ mod actions;
 mod beliefs;
 
 use std::fmt;
+use std::io;
 use std::panic::resume_unwind;
 
 use lodestar_core::event::EventType;
@@ -22,6 +23,7 @@ use serde::Serialize;
 use serde_json::Value;
 use thiserror::Error;
 
+use crate::defences::Defences;
 use crate::follow::ReplayError;
 use crate::results::{Recorded, Results, UnreadableBeliefs};
 use actions::Actions;
@@ -83,7 +85,8 @@ pub struct SessionReplay {
     pub beliefs: u64,
     /// Where the log and what follows from it differ.
     pub differences: Vec<Difference>,
-    /// Events whose payload was taken away, so that something can no longer be derived.
+    /// Events whose payload was taken away, and those that cannot be derived any more because they rest on
+    /// such.
     pub redacted: Vec<u64>,
     /// What another policy would have decided, where that is something else.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -162,25 +165,40 @@ pub fn derive(
     operators: &[PublicKey],
     other: Option<Policy>,
 ) -> Result<SessionReplay, DeriveError> {
-    derive_seen(log, session, operators, other, &mut |_, _, _| ())
+    let until = written(log, session).map_err(ReplayError::from)?;
+    derive_seen(log, session, operators, other, until, &mut |_, _, _| ())
+}
+
+/// How many events a session has at this moment. One that cannot be read is found where it is followed.
+fn written(log: &ProjectLog, session: &SessionId) -> io::Result<u64> {
+    let mut events = 0;
+    for event in Reader::open(&log.session(session))? {
+        match event {
+            Ok(_) => events += 1,
+            Err(_) => return Ok(u64::MAX),
+        }
+    }
+    Ok(events)
 }
 
 /// The same, while somebody looks on. What they see is what the log says; that it follows is known when
-/// this returns.
+/// this returns. Only the first `until` events are looked at: a session may be written meanwhile, and whoever
+/// reads it twice would not read the same.
 pub fn derive_seen(
     log: &ProjectLog,
     session: &SessionId,
     operators: &[PublicKey],
     other: Option<Policy>,
+    until: u64,
     seen: Seen<'_>,
 ) -> Result<SessionReplay, DeriveError> {
     // Neither reads what the other finds.
     let (actions, beliefs) = std::thread::scope(|scope| {
         let beliefs = scope.spawn(|| {
             let mut found = SessionReplay::nothing(session);
-            beliefs::derive(log, session, operators, &mut found, seen).map(|()| found)
+            beliefs::derive(log, (session, until), operators, &mut found, seen).map(|()| found)
         });
-        let actions = derive_actions(log, session, other);
+        let actions = derive_actions(log, session, other, until);
         let beliefs = beliefs.join();
         (
             actions,
@@ -201,6 +219,7 @@ fn derive_actions(
     log: &ProjectLog,
     session: &SessionId,
     other: Option<Policy>,
+    until: u64,
 ) -> Result<SessionReplay, DeriveError> {
     let dir = log.session(session);
     let mut reader = Reader::open(&dir).map_err(ReplayError::from)?;
@@ -216,7 +235,9 @@ fn derive_actions(
         session: session.clone(),
     };
     let mut actions = open(&first, &dir, place, other, &mut replay)?;
-    while let Some(event) = next(&mut reader, session)? {
+    while replay.events < until
+        && let Some(event) = next(&mut reader, session)?
+    {
         replay.events += 1;
         let Some(kind) = EventType::parse(event.kind.as_bytes()) else {
             continue;
@@ -236,7 +257,12 @@ fn derive_actions(
                     actions.follow(kind, &event, payload, &mut replay);
                 }
             }
-            None => replay.redacted.push(event.seq),
+            None => {
+                replay.redacted.push(event.seq);
+                if let Some(actions) = &mut actions {
+                    actions.redacted(kind, &event);
+                }
+            }
         }
     }
     Ok(replay)
@@ -253,6 +279,9 @@ fn open(
     let session = &place.session;
     let payload = payload(first, dir, session, None)?;
     let payload = payload.ok_or_else(|| DeriveError::OpeningRedacted(session.clone()))?;
+    if let Defences::Lacks(off) = Defences::of_opening(&payload) {
+        replay.defences_off = off;
+    }
     if payload.get("policy").is_none() {
         return Ok(None);
     }
@@ -262,7 +291,6 @@ fn open(
     };
     let opening: Opening =
         serde_json::from_value(payload).map_err(|problem| unloadable(problem.to_string()))?;
-    replay.defences_off.clone_from(&opening.defences_off);
     let policy = Policy::recorded(&opening.policy.text, opening.policy.signature.clone());
     let policy = policy.map_err(|problem| unloadable(problem.to_string()))?;
     if policy.digest() != opening.policy.digest {

@@ -71,7 +71,10 @@ fn became_trusted(fold: &Fold<'_>) -> Answer {
     let words_of = of(Way::OnAWord).count() + fold.promoted_elsewhere.len();
     on_a_word.extend(fold.promoted_elsewhere.iter().map(|(seq, _)| *seq));
     let confirmed: Vec<u64> = of(Way::DirectEvidence).flat_map(moved).collect();
-    let lost = redacted(fold, |kind| {
+    // A promotion is more than one move, and what was supported once need not be now.
+    let supported = of(Way::DirectEvidence).filter(|one| one.axes.truth == Truth::Supported);
+    let supported = supported.count() as u64;
+    let lost = lost(fold, |kind| {
         kind.starts_with("belief.") || kind.starts_with("observation.")
     });
     let (answer, standing, because, events) = if !unexplained.is_empty() {
@@ -88,12 +91,12 @@ fn became_trusted(fold: &Fold<'_>) -> Answer {
         (Word::Yes, Standing::Open, because, on_a_word)
     } else if !lost.is_empty() {
         let because = format!(
-            "what {} said of beliefs was redacted",
+            "what {} said of beliefs was redacted or cannot be read",
             words::count(lost.len() as u64, "event")
         );
         (Word::CannotTell, Standing::Open, because, lost)
     } else {
-        let because = match (all, confirmed.len()) {
+        let because = match (all, supported) {
             (0, _) => "nothing was read that anything is believed of".to_owned(),
             (all, 0) => format!(
                 "{} out of what was read, none of them supported",
@@ -102,7 +105,7 @@ fn became_trusted(fold: &Fold<'_>) -> Answer {
             (all, some) => format!(
                 "{} out of what was read; {} of them are supported, by independent direct evidence",
                 words::count(all, "claim"),
-                words::number(some as u64)
+                words::number(some)
             ),
         };
         let shown: Vec<u64> = match confirmed.is_empty() {
@@ -137,7 +140,7 @@ fn irreversible(fold: &Fold<'_>) -> Answer {
         .filter(|one| !approved(one))
         .map(|one| one.seq)
         .collect();
-    let lost = redacted(fold, |kind| {
+    let lost = lost(fold, |kind| {
         kind.starts_with("action.") || kind.starts_with("approval.")
     });
     let (answer, standing, because, events) = if !unapproved.is_empty() {
@@ -148,7 +151,7 @@ fn irreversible(fold: &Fold<'_>) -> Answer {
         (Word::Yes, Standing::Bad, because, unapproved)
     } else if !lost.is_empty() {
         let because = format!(
-            "what {} said of actions was redacted",
+            "what {} said of actions was redacted or cannot be read",
             words::count(lost.len() as u64, "event")
         );
         (Word::CannotTell, Standing::Open, because, lost)
@@ -230,11 +233,13 @@ fn intact(verified: &SessionReport) -> Answer {
     answer_of("Is the log intact?", word, because, shown)
 }
 
-/// Redacted events of types that an answer would have needed.
-fn redacted(fold: &Fold<'_>, needed: impl Fn(&str) -> bool) -> Events {
-    let gone = fold.redacted.iter();
-    gone.filter(|one| one.kind.map(EventType::name).is_none_or(&needed))
-        .map(|one| one.seq)
+/// Events of types that an answer would have needed, and that were redacted or that nobody here can read.
+fn lost(fold: &Fold<'_>, needed: impl Fn(&str) -> bool) -> Events {
+    let gone = fold.redacted.iter().map(|one| (one.seq, one.kind));
+    let odd = fold.odd.iter().map(|one| (one.seq, one.kind));
+    gone.chain(odd)
+        .filter(|(_, kind)| kind.map(EventType::name).is_none_or(&needed))
+        .map(|(seq, _)| seq)
         .collect()
 }
 
@@ -259,5 +264,34 @@ fn answer_of(
         standing,
         because,
         events,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use lodestar_core::name::{ProjectId, SessionId};
+    use lodestar_core::sensitivity::Sensitivity;
+    use lodestar_log::LogRoot;
+
+    use super::*;
+    use crate::fold::Odd;
+
+    #[test]
+    fn what_cannot_be_read_is_not_taken_for_an_answer() {
+        let project = ProjectId::new("p").expect("a name");
+        let session = SessionId::new("s").expect("a name");
+        let dir = LogRoot::at("nowhere").project(&project).session(&session);
+        let mut fold = Fold::new(&dir, 3, Sensitivity::Internal);
+        assert_eq!(became_trusted(&fold).answer, Word::No);
+        for (seq, kind) in [(1, EventType::BELIEF_MOVED), (2, EventType::ACTION_CLEARED)] {
+            let kind = Some(kind);
+            fold.odd.push(Odd { seq, kind });
+        }
+        let (believed, ran) = (became_trusted(&fold), irreversible(&fold));
+        assert_eq!(
+            (believed.answer, ran.answer),
+            (Word::CannotTell, Word::CannotTell)
+        );
+        assert_eq!((believed.events, ran.events), (vec![1], vec![2]));
     }
 }

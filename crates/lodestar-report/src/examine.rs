@@ -5,16 +5,16 @@
 
 mod elsewhere;
 
+use std::collections::BTreeMap;
 use std::io;
 
 use lodestar_core::defence::Defence;
 use lodestar_core::name::{ProjectId, SessionId};
 use lodestar_core::sensitivity::Sensitivity;
 use lodestar_log::verify::{ProjectReport, Remark, SessionReport, VerifyOptions, verify_project};
-use lodestar_log::{Problem, ProjectLog, Reader, SessionDir, Trust};
-use lodestar_replay::{DeriveError, ReplayError, SessionReplay, derive_seen};
+use lodestar_log::{Problem, ProjectLog, SessionDir, Trust};
+use lodestar_replay::{Defences, DeriveError, ReplayError, SessionReplay, derive_seen};
 use serde::Serialize;
-use serde_json::Value;
 use thiserror::Error;
 
 use crate::fold::Fold;
@@ -186,10 +186,15 @@ impl Examination<'_> {
             let gone = Wrong::said("the ledger knows no such session, or its directory is gone");
             return Ok(self.refused(Because::NotIntact, vec![gone]));
         };
-        if let Some(off) = defences_off(self.dir)?
+        // One that cannot tell cannot be derived either, which says more.
+        if let Defences::Lacks(off) = Defences::of(self.dir)?
             && !is_believed
         {
-            return Ok(self.refused(Because::DefencesOff, off));
+            let off = Wrong {
+                seq: Some(0),
+                ..Wrong::said(format!("`defences_off` is {}", off.join(", ")))
+            };
+            return Ok(self.refused(Because::DefencesOff, vec![off]));
         }
         // What the fold gathers counts if everything follows, and not before.
         let mut fold = Fold::new(self.dir, verified.events, self.ceiling);
@@ -199,6 +204,7 @@ impl Examination<'_> {
             session,
             operators,
             None,
+            verified.events,
             &mut |event, recorded, results| fold.see(event, recorded, results),
         );
         let replay = match replay {
@@ -244,6 +250,7 @@ impl Examination<'_> {
             return Err(ReportError::Changed);
         }
         let left_out = elsewhere::moved(self, log, &mut fold)?;
+        fold.settle();
         let hostile = fold.retained()?;
         let answers = answers::answers(&fold, verified);
         let limits = limits(&fold, verified, &left_out);
@@ -296,6 +303,10 @@ impl Examination<'_> {
         replay: &SessionReplay,
         fold: &Fold<'_>,
     ) -> Integrity {
+        let mut taken: BTreeMap<u64, Vec<u64>> = BTreeMap::new();
+        for gone in &fold.redacted {
+            taken.entry(gone.by).or_default().push(gone.seq);
+        }
         let mut redactions = Vec::new();
         let mut recovered = Vec::new();
         let mut remarks = Vec::new();
@@ -309,10 +320,7 @@ impl Examination<'_> {
                 } => redactions.push(Redaction {
                     seq: *redaction,
                     payloads: *events,
-                    events: {
-                        let gone = fold.redacted.iter().filter(|one| one.by == *redaction);
-                        gone.map(|one| one.seq).collect()
-                    },
+                    events: taken.remove(redaction).unwrap_or_default(),
                     operator: operator.clone(),
                     reason: crate::bounded::bounded(reason, crate::bounded::TEXT),
                 }),
@@ -349,19 +357,4 @@ impl Examination<'_> {
             remarks,
         }
     }
-}
-
-/// The defences that the session says were taken out.
-fn defences_off(dir: &SessionDir) -> Result<Option<Vec<Wrong>>, ReportError> {
-    let first = Reader::open(dir)?.next_event().ok().flatten();
-    let payload = first.and_then(|event| event.whole(dir).ok()).flatten();
-    let off = payload.and_then(|mut payload| payload.get_mut("defences_off").map(Value::take));
-    Ok(match off {
-        None | Some(Value::Null | Value::Bool(false)) => None,
-        Some(Value::Array(names)) if names.is_empty() => None,
-        Some(off) => Some(vec![Wrong {
-            seq: Some(0),
-            ..Wrong::said(format!("`defences_off` is {off}"))
-        }]),
-    })
 }

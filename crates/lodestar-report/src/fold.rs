@@ -7,7 +7,7 @@ mod notes;
 mod people;
 mod retained;
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use lodestar_core::chain::Axes;
 use lodestar_core::event::EventType;
@@ -35,6 +35,21 @@ pub(crate) struct Gone {
     pub(crate) seq: u64,
     pub(crate) kind: Option<EventType>,
     pub(crate) by: u64,
+}
+
+/// An event that this program does not understand.
+pub(crate) struct Odd {
+    pub(crate) seq: u64,
+    pub(crate) kind: Option<EventType>,
+}
+
+impl Odd {
+    fn of(event: &Event) -> Self {
+        Self {
+            seq: event.seq,
+            kind: EventType::parse(event.kind.as_bytes()),
+        }
+    }
 }
 
 /// Where a belief stood when it was adopted, and its changes since, in the order of its revisions.
@@ -75,6 +90,8 @@ pub(crate) struct Fold<'a> {
     belief_of: HashMap<BeliefId, usize>,
     /// Where beliefs stood when they were adopted, and what moved them since.
     moved: HashMap<usize, Moved>,
+    /// Beliefs whose changes came in another order.
+    unsettled: BTreeSet<usize>,
     /// Moves of beliefs that another session adopted, and promotions among them.
     pub(crate) promoted_elsewhere: Vec<(u64, BeliefId)>,
     pub(crate) decisions: Vec<Decision>,
@@ -88,7 +105,11 @@ pub(crate) struct Fold<'a> {
     /// Redacted events: which, of what type, and by which event.
     pub(crate) redacted: Vec<Gone>,
     /// Events that say something that this program does not understand.
-    pub(crate) odd: Vec<(u64, String)>,
+    pub(crate) odd: Vec<Odd>,
+    /// Drifted tools, as they are called, beside `drift`: what is shown may be withheld.
+    drifted: Vec<String>,
+    /// Starts of servers that nothing contains.
+    pub(crate) loose: Vec<u64>,
 }
 
 impl<'a> Fold<'a> {
@@ -148,6 +169,7 @@ impl<'a> Fold<'a> {
             beliefs: Vec::new(),
             belief_of: HashMap::new(),
             moved: HashMap::new(),
+            unsettled: BTreeSet::new(),
             promoted_elsewhere: Vec::new(),
             decisions: Vec::new(),
             decision_of: HashMap::new(),
@@ -158,6 +180,8 @@ impl<'a> Fold<'a> {
             calibrations: Vec::new(),
             redacted: Vec::new(),
             odd: Vec::new(),
+            drifted: Vec::new(),
+            loose: Vec::new(),
         }
     }
 
@@ -203,23 +227,15 @@ impl<'a> Fold<'a> {
 
     /// The payload of an event, whole; nothing where it was redacted or is of another shape.
     fn read<T: DeserializeOwned>(&mut self, event: &Event) -> Option<T> {
-        let read = terse::whole(event, self.dir, self.opening.as_ref())
-            .map_err(|problem| problem.to_string());
-        let read = read.and_then(|payload| {
-            let Some(payload) = payload else {
-                return Ok(None);
-            };
-            serde_json::from_value(payload)
-                .map(Some)
-                .map_err(|problem| problem.to_string())
-        });
-        match read {
-            Ok(read) => read,
-            Err(problem) => {
-                self.odd.push((event.seq, problem));
-                None
-            }
+        let read = match terse::whole(event, self.dir, self.opening.as_ref()) {
+            Ok(None) => return None,
+            Ok(Some(payload)) => serde_json::from_value(payload).ok(),
+            Err(_) => None,
+        };
+        if read.is_none() {
+            self.odd.push(Odd::of(event));
         }
+        read
     }
 
     /// A payload of which only what its line says itself matters.

@@ -59,6 +59,21 @@ pub fn hidden(text: &str) -> impl Iterator<Item = (usize, char)> {
         .map(|(at, c, _)| (at, c))
 }
 
+/// Whether a character has no place in honest content: it acts instead of being seen, and is neither a line
+/// break or tab, nor one of the joiners and selectors that words and emoji are made of, nor something that is
+/// seen and only passes for a mark of ours.
+pub fn acts(c: char) -> bool {
+    let is_ordinary = matches!(u32::from(c),
+        0x09 | 0x0a | 0x0d | 0x200c..=0x200d | 0xfe00..=0xfe0f
+        | 0x2503 | 0x2588..=0x2590 | 0x2758..=0x275a | 0xe000..=0xf8ff);
+    is_live(c) && !is_ordinary
+}
+
+/// Whether a character shows what it is, wherever it stands.
+pub fn is_inert(c: char) -> bool {
+    !is_live(c) && !is_mark(c)
+}
+
 fn cut(bytes: usize) -> String {
     format!("… (+{bytes} bytes)")
 }

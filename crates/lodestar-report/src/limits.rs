@@ -39,7 +39,7 @@ pub(crate) fn limits(fold: &Fold<'_>, verified: &SessionReport, others: &[String
     if !fold.odd.is_empty() {
         add(
             "Events that this version of Lodestar cannot read are left out.".to_owned(),
-            fold.odd.iter().map(|(seq, _)| *seq).collect(),
+            fold.odd.iter().map(|one| one.seq).collect(),
         );
     }
     for other in others {
@@ -62,15 +62,10 @@ pub(crate) fn limits(fold: &Fold<'_>, verified: &SessionReport, others: &[String
             );
         }
     }
-    let loose = fold
-        .servers
-        .iter()
-        .filter(|one| one.note.ends_with(": none"));
-    let loose: Vec<u64> = loose.map(|one| one.seq).collect();
-    if !loose.is_empty() {
+    if !fold.loose.is_empty() {
         add(
             "Servers ran not contained: what their code does beside answering calls is not in the log.".to_owned(),
-            loose,
+            fold.loose.clone(),
         );
     }
     add(

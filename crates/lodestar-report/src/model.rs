@@ -254,6 +254,8 @@ pub struct Forged {
     /// For which action it was meant.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub proposed: Option<u64>,
+    /// How sensitive what the event says is.
+    pub sensitivity: Sensitivity,
     /// The first check that failed.
     pub reason: String,
 }
@@ -292,7 +294,7 @@ pub struct Hostile {
     pub source: String,
     /// How long it is, in bytes.
     pub bytes: u64,
-    /// SHA-256 of its text.
+    /// SHA-256 of its text; none above the ceiling, where somebody could guess it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub sha256: Option<Digest>,
     /// How it begins; none above the ceiling.

@@ -1,9 +1,9 @@
 //! Sentences that every form of a report has in common.
 
-use lodestar_core::chain::Truth;
+use lodestar_core::chain::{OutcomeResult, Truth};
 use lodestar_core::ladder::Verdict;
 
-use crate::model::{Action, Belief, Decision, Judged, Request, Wary};
+use crate::model::{Action, Belief, Decision, Ended, Judged, Report, Request, Wary};
 use crate::words;
 
 /// `confidence 0.95 · truth=supported · retrieval=normal · security=clean · freshness=fresh · authority observed`
@@ -62,25 +62,73 @@ pub(crate) fn cite(events: &[u64]) -> String {
 /// What became of an action, for those who look only at this.
 pub(crate) fn fate(action: &Action) -> Fate {
     let verdict = action.judged.as_ref().map(|judged| judged.verdict);
-    match (&action.ended, &action.cleared, verdict) {
-        (Some(_), _, _) => Fate::Ran,
-        (None, Some(_), _) => Fate::MayHaveRun,
-        (None, None, Some(Verdict::Hold)) => Fate::Held,
-        (None, None, _) => Fate::Refused,
+    let saw_end = |ended: &Ended| ended.result != OutcomeResult::Unknown;
+    match (&action.cleared, verdict) {
+        (Some(_), _) if action.ended.as_ref().is_some_and(saw_end) => Fate::Ran,
+        (Some(_), _) => Fate::MayHaveRun,
+        (None, Some(Verdict::Hold)) => Fate::Held,
+        (None, Some(Verdict::Deny)) => Fate::Refused,
+        (None, _) if action.rejected.is_some() => Fate::Refused,
+        // Where its clearance was redacted, its end is still there.
+        (None, _) if action.ended.is_some() => Fate::MayHaveRun,
+        (None, _) => Fate::Pending,
     }
 }
 
 /// What became of an action.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Fate {
-    /// Its tool was called.
+    /// Its tool was called, and it ended.
     Ran,
-    /// It was cleared, and the log does not say how it ended.
+    /// It was cleared, and nobody saw how it ended.
     MayHaveRun,
+    /// It was neither cleared nor refused yet, or the log ends before.
+    Pending,
     /// It waited for a person and did not run.
     Held,
     /// It did not run.
     Refused,
+}
+
+/// What became of all that was to be done: each call is in exactly one of these.
+#[derive(Debug, Default, PartialEq, Eq)]
+pub(crate) struct Fates {
+    pub(crate) ran_allowed: u64,
+    pub(crate) ran_approved: u64,
+    pub(crate) may_have_run: u64,
+    pub(crate) held: u64,
+    pub(crate) refused: u64,
+    pub(crate) pending: u64,
+    /// Proposals that were redacted, or that this version cannot read.
+    pub(crate) untold: u64,
+}
+
+impl Fates {
+    pub(crate) fn of(report: &Report) -> Self {
+        let told = report.actions.len() as u64;
+        let mut fates = Self {
+            refused: report.refused_calls.len() as u64,
+            untold: report.counts.proposed.saturating_sub(told),
+            ..Self::default()
+        };
+        for action in &report.actions {
+            let judged = action.judged.as_ref().map(|judged| judged.verdict);
+            *match (fate(action), judged) {
+                (Fate::Ran, Some(Verdict::Hold)) => &mut fates.ran_approved,
+                (Fate::Ran, _) => &mut fates.ran_allowed,
+                (Fate::MayHaveRun, _) => &mut fates.may_have_run,
+                (Fate::Held, _) => &mut fates.held,
+                (Fate::Refused, _) => &mut fates.refused,
+                (Fate::Pending, _) => &mut fates.pending,
+            } += 1;
+        }
+        fates
+    }
+
+    pub(crate) fn total(&self) -> u64 {
+        let ran = self.ran_allowed + self.ran_approved + self.may_have_run;
+        ran + self.held + self.refused + self.pending + self.untold
+    }
 }
 
 pub(crate) fn micros(micros: u64) -> String {

@@ -11,8 +11,9 @@ use lodestar_core::defence::Defence;
 use lodestar_core::name::ProjectId;
 use lodestar_guard::config::Config;
 use lodestar_harness::world;
-use lodestar_log::{LogRoot, Reader};
+use lodestar_log::LogRoot;
 use lodestar_mcp::Settings;
+use lodestar_replay::Defences;
 
 use super::demo;
 use super::guard::{keys, serve};
@@ -57,9 +58,7 @@ fn has_whole_session(config: &Config) -> bool {
         let log = LogRoot::at(&root).project(project);
         for session in log.sessions_on_disk().ok()? {
             let dir = log.session(&session);
-            let first = Reader::open(&dir).ok()?.next()?.ok()?;
-            let opening = first.whole(&dir).ok()??;
-            if opening.get("defences_off").is_none() {
+            if !matches!(Defences::of(&dir).ok()?, Defences::Lacks(_)) {
                 return Some(false);
             }
         }

@@ -125,15 +125,26 @@ pub(crate) fn run(args: &ReportArgs, app: &mut App) -> Result<Exit, Failure> {
             }
             Ok(Exit::Done)
         }
-        Projection::Refused(refused) => match &args.out {
-            None => Ok(Exit::CheckFailed),
-            Some(path) => Err(Failure::check(format!(
+        Projection::Refused(refused) => {
+            let told = args.out.iter();
+            let told = told.map(|path| format!("what is wrong stands in `{}`", inert::path(path)));
+            // Whoever finds it beside the refusal would take it for the proofs of this session.
+            let stale = args.proofs.iter().filter(|path| path.exists());
+            let stale = stale.map(|path| {
+                let path = inert::path(path);
+                format!("`{path}` is older, and proves nothing of what is wrong now: remove it")
+            });
+            let help: Vec<String> = told.chain(stale).collect();
+            if help.is_empty() {
+                return Ok(Exit::CheckFailed);
+            }
+            Err(Failure::check(format!(
                 "there is no report of session `{}`: {}",
                 refused.refused.session,
                 refused.refused.because.shown()
             ))
-            .help(format!("what is wrong stands in `{}`", inert::path(path)))),
-        },
+            .help(help.join("; ")))
+        }
     }
 }
 

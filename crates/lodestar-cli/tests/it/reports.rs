@@ -384,6 +384,11 @@ fn a_report_is_told_in_every_form_and_a_forged_log_in_none() {
             assert!(!told.out.contains("git_push"), "{}", told.out);
         }
     }
+    // The proofs of an earlier report lie there still, and are named.
+    let forged = format!("{shown}/one-bit-flipped");
+    let told = run(&["--root", &forged, "report", "tour", "--proofs", &proofs]).expect(1);
+    assert!(told.err.contains("proves nothing"), "{}", told.err);
+    assert!(fs::exists(&proofs).expect("readable"));
 }
 
 #[test]

@@ -196,3 +196,26 @@ proptest! {
         prop_assert_eq!(measure(one), measure(other));
     }
 }
+
+#[test]
+fn a_report_with_a_class_twice_or_too_many_samples_is_none() {
+    let one = measure([sample("a", 0.9, Came::True)]);
+    let mut json = serde_json::to_value(&one).unwrap();
+    let again = json["classes"][0].clone();
+    json["classes"].as_array_mut().unwrap().push(again);
+    let problem = serde_json::from_value::<CalibrationReport>(json.clone()).unwrap_err();
+    assert!(
+        problem.to_string().contains("more than one report"),
+        "{problem}"
+    );
+    for (at, name) in ["a", "b"].into_iter().enumerate() {
+        json["classes"][at]["class"] = name.into();
+        json["classes"][at]["n"] = u64::MAX.into();
+        let bins = json["classes"][at]["bins"].as_array_mut().unwrap();
+        let full = bins.iter_mut().find(|bin| bin["n"] != 0).unwrap();
+        full["n"] = u64::MAX.into();
+        json["classes"][at]["flagged"] = true.into();
+    }
+    let problem = serde_json::from_value::<CalibrationReport>(json).unwrap_err();
+    assert!(problem.to_string().contains("more samples"), "{problem}");
+}

@@ -15,7 +15,7 @@ use lodestar_policy::ApprovalRequest;
 use lodestar_policy::confirmation::Evidence;
 use serde_json::Value;
 
-use crate::governed::{CountingTool, Project, count};
+use crate::governed::{CountingTool, Project, count, log_key, without_each};
 use crate::people::{GRANT, Pigeon, config, gone, key, open, random, send, times_out};
 
 /// Keys 1 and 5 may confirm in dialogs, 1 as person-1 who may also approve, 5 as somebody who may not.
@@ -386,4 +386,28 @@ async fn one_that_is_early_is_recorded_once_however_often_it_is_looked_at() {
     let events = held.over().await;
     assert_eq!(count(&events, "confirmation.recorded"), 1);
     assert_eq!(reasons(&events).len(), 1);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_redaction_of_what_anybody_said_accuses_nobody() {
+    let held = held(&confirming(150, "enforce", "")).await;
+    says(&held.project, &held.request, 5, YES);
+    says(&held.project, &held.request, 1, YES);
+    assert!(held.calls().await);
+    held.over().await;
+    let (project, session) = (&held.project, held.session.id());
+    let mut kinds = std::collections::BTreeSet::new();
+    let place = (&project.log(), session);
+    without_each(&project.root, place, log_key, &mut |log, seq, kind| {
+        let replay = lodestar_replay::derive(log, session, &[], None).unwrap();
+        assert!(replay.agrees(), "{kind} #{seq}: {:?}", replay.differences);
+        kinds.insert(kind.to_owned());
+    });
+    for kind in [
+        "confirmation.consumed@1",
+        "approval.granted@1",
+        "approval.requested@1",
+    ] {
+        assert!(kinds.contains(kind), "{kinds:?}");
+    }
 }

@@ -142,6 +142,58 @@ impl Project {
     }
 }
 
+pub(crate) fn operator() -> SecretKey {
+    SecretKey::from_seed([99; 32])
+}
+
+/// Takes events out of a session as an operator may.
+pub(crate) fn redact(log: &ProjectLog, session: &SessionId, seqs: &[u64], log_key: SecretKey) {
+    let mut trust = Trust::only(log_key.public());
+    trust.operators.push(operator().public());
+    lodestar_log::redact(
+        log,
+        session,
+        &seqs.iter().copied().collect(),
+        "a name stood in it",
+        &operator(),
+        &trust,
+        &lodestar_log::WriterOptions::new(Arc::new(log_key)),
+    )
+    .unwrap();
+}
+
+/// Copies of a project, in each of which another event of a session was redacted: what it was, and what is
+/// left. The opening stays.
+pub(crate) fn without_each(
+    root: &Path,
+    (log, session): (&ProjectLog, &SessionId),
+    log_key: impl Fn() -> SecretKey,
+    check: &mut dyn FnMut(&ProjectLog, u64, &str),
+) {
+    let kinds: Vec<String> = Reader::open(&log.session(session))
+        .unwrap()
+        .map(|event| event.unwrap().kind)
+        .collect();
+    for (seq, kind) in (0..).zip(&kinds).skip(1) {
+        let scratch = tempfile::tempdir().unwrap();
+        copy(root, scratch.path());
+        let left = LogRoot::in_folder(scratch.path()).project(log.project());
+        redact(&left, session, &[seq], log_key());
+        check(&left, seq, kind);
+    }
+}
+
+fn copy(from: &Path, to: &Path) {
+    std::fs::create_dir_all(to).unwrap();
+    for entry in std::fs::read_dir(from).unwrap().map(Result::unwrap) {
+        let to = to.join(entry.file_name());
+        match entry.file_type().unwrap().is_dir() {
+            true => copy(&entry.path(), &to),
+            false => drop(std::fs::copy(entry.path(), to).unwrap()),
+        }
+    }
+}
+
 pub(crate) fn log_key() -> SecretKey {
     SecretKey::from_seed([7; 32])
 }

@@ -270,12 +270,8 @@ async fn what_a_redacted_event_was_about_is_not_made_again_and_everything_else_i
         };
         assert_eq!(report.findings, [named]);
         let replay = project.replay(id);
-        assert_eq!(replay.redacted, [gone]);
-        // That a call is not told of to its end any more is another matter.
-        let adopted = places(&project, id, "belief.adopted@2");
-        assert!(replay.differences.iter().all(|one| one.seq != adopted[0]));
-        assert!(replay.agrees() || kind != "observation.recorded@1");
-        project.will_be_edited();
+        assert!(replay.redacted.contains(&gone));
+        assert!(replay.agrees(), "{kind}: {:?}", replay.differences);
     }
 }
 

@@ -1,29 +1,31 @@
 //! The actions of a session, derived again: proposals, verdicts, answers, clearances, ends.
 
 mod alerts;
+mod asked;
+mod ends;
+mod gone;
 mod notes;
+mod proposed;
+mod steps;
 mod words;
 
 use std::collections::BTreeMap;
 
-use lodestar_core::contract::{Contract, arguments};
-use lodestar_core::digest::Digest;
 use lodestar_core::event::EventType;
-use lodestar_core::fingerprint::{FingerprintFields, NormalPath};
+use lodestar_core::fingerprint::Fingerprint;
 use lodestar_core::id::ActionId;
-use lodestar_core::ladder::{Rung, Verdict};
 use lodestar_core::name::ToolName;
 use lodestar_firewall::event::LogName;
-use lodestar_kernel::HeldWorld;
 use lodestar_kernel::opening::Opening;
-use lodestar_kernel::record::{Cleared, Finished, Proposal, Rejected, Rejection, Unknown};
+use lodestar_kernel::record::{Finished, Proposal, Unknown};
 use lodestar_kernel::registry::ToolRecord;
 use lodestar_log::Event;
-use lodestar_policy::{Alert, ApprovalRequest, Facts, Gate, Judgement, StepKind, Trail, explain};
-use serde_json::{Map, Value};
+use lodestar_policy::{Alert, Gate, Judgement, Signal, Trail};
+use serde_json::Value;
 
 use super::{Difference, Otherwise, SessionReplay};
 use notes::Notes;
+use steps::{Before, Steps};
 use words::Words;
 
 pub(super) struct Actions {
@@ -32,30 +34,65 @@ pub(super) struct Actions {
     gate: Gate,
     other: Option<Gate>,
     tools: BTreeMap<ToolName, ToolRecord>,
-    actions: BTreeMap<ActionId, Followed>,
+    /// By the event that proposed each.
+    actions: BTreeMap<u64, Followed>,
+    proposed_as: BTreeMap<ActionId, u64>,
+    /// Verdicts and clearances, and the proposals that they are of.
+    of: BTreeMap<u64, u64>,
     words: Words,
     halted: bool,
-    trail: Trail,
+    steps: Steps,
 }
 
 /// How far an action has come.
 struct Followed {
+    /// None as long as no event says it whose proposal was redacted.
+    id: Option<ActionId>,
     proposed: u64,
-    proposal: Proposal,
+    /// None where it was redacted.
+    proposal: Option<Proposal>,
     /// The steps before it.
-    trail: Trail,
-    /// What sentinels were recorded to have seen in it.
-    alerts: Vec<(u64, Alert<'static>)>,
-    judged: Option<(u64, Judgement)>,
+    before: Before,
+    /// What sentinels were recorded to have seen in it; none where that was redacted.
+    alerts: Vec<(u64, Option<Alert<'static>>)>,
+    judged: Option<(u64, Ruled)>,
     cleared: bool,
     ended: bool,
     rejected: bool,
 }
 
+/// A verdict.
+enum Ruled {
+    Known(Box<Judgement>),
+    /// Nobody can tell any more which.
+    Redacted,
+}
+
 impl Followed {
-    /// As the gate saw it.
-    fn facts(&self) -> Facts<'_> {
-        self.proposal.facts(self.trail)
+    fn new(proposed: u64, proposal: Option<Proposal>, before: Before) -> Self {
+        Self {
+            id: proposal.as_ref().map(|one| one.action.id),
+            proposed,
+            proposal,
+            before,
+            alerts: Vec::new(),
+            judged: None,
+            cleared: false,
+            ended: false,
+            rejected: false,
+        }
+    }
+
+    fn fingerprint(&self) -> Option<Fingerprint> {
+        self.proposal.as_ref().map(|one| one.action.fingerprint)
+    }
+
+    /// Every judgement that follows: more than one where a step before it was redacted. None where
+    /// nobody can tell.
+    fn judgements(&self, gate: &Gate, heard: &[Signal]) -> Option<Vec<Judgement>> {
+        let proposal = self.proposal.as_ref()?;
+        let judged = |trail: &Trail| gate.judge(&proposal.facts(*trail), heard);
+        Some(self.before.possible()?.iter().map(judged).collect())
     }
 }
 
@@ -71,9 +108,11 @@ impl Actions {
             gate,
             other,
             actions: BTreeMap::new(),
+            proposed_as: BTreeMap::new(),
+            of: BTreeMap::new(),
             words: Words::default(),
             halted: false,
-            trail: Trail::default(),
+            steps: Steps::default(),
         }
     }
 
@@ -117,7 +156,10 @@ impl Actions {
             replay.differences.push(Difference {
                 seq,
                 recorded: "that the session is closed".to_owned(),
-                derived: format!("that action `{}` has no end", action.proposal.action.id),
+                derived: match action.id {
+                    Some(id) => format!("that action `{id}` has no end"),
+                    None => format!("that the action of #{} has no end", action.proposed),
+                },
             });
         }
     }
@@ -133,12 +175,13 @@ impl Actions {
         let mut notes = Notes {
             seq: event.seq,
             time: event.time,
+            parents: &event.parents,
             replay,
         };
         match kind {
             EventType::ACTION_PROPOSED => self.proposed(notes.read(payload), &mut notes),
-            EventType::SENTINEL_ALERTED => self.alerted(notes.read(payload), event, &mut notes),
-            EventType::ACTION_JUDGED => self.judged(notes.read(payload), event, &mut notes),
+            EventType::SENTINEL_ALERTED => self.alerted(notes.read(payload), &mut notes),
+            EventType::ACTION_JUDGED => self.judged(notes.read(payload), &mut notes),
             EventType::APPROVAL_REQUESTED => self.requested(notes.read(payload), &mut notes),
             EventType::APPROVAL_GRANTED
             | EventType::APPROVAL_DENIED
@@ -191,257 +234,88 @@ impl Actions {
                 format!("that `{}` was proposed", action.tool.shown()),
                 "that there is no such tool",
             ),
-            Some(tool) => check_proposal(&proposal, tool, self.opening.root.as_ref(), notes),
+            Some(tool) => proposed::check(&proposal, tool, self.opening.root.as_ref(), notes),
         }
-        let followed = Followed {
-            proposed: notes.seq,
-            proposal,
-            trail: self.trail,
-            alerts: Vec::new(),
-            judged: None,
-            cleared: false,
-            ended: false,
-            rejected: false,
-        };
-        if self
-            .actions
-            .insert(followed.proposal.action.id, followed)
-            .is_some()
-        {
+        let (id, seq) = (action.id, notes.seq);
+        let followed = Followed::new(seq, Some(proposal), self.steps.so_far());
+        self.actions.insert(seq, followed);
+        if self.proposed_as.insert(id, seq).is_some() {
             notes.differ("a proposal", "that this action was proposed before");
         }
     }
 
-    fn judged(&mut self, judgement: Option<Judgement>, event: &Event, notes: &mut Notes<'_>) {
+    /// The action that an event is about. One whose proposal was redacted has the id that the first event
+    /// gives it that goes back to that proposal, and no other.
+    fn action(&mut self, id: ActionId, parents: &[u64]) -> Option<&mut Followed> {
+        let place = match self.proposed_as.get(&id) {
+            Some(place) => *place,
+            None => {
+                let place = self.proposal_of(parents)?;
+                let unnamed = self
+                    .actions
+                    .get_mut(&place)
+                    .filter(|one| one.id.is_none())?;
+                unnamed.id = Some(id);
+                self.proposed_as.insert(id, place);
+                place
+            }
+        };
+        self.actions.get_mut(&place)
+    }
+
+    /// The proposal that events go back to.
+    fn proposal_of(&self, parents: &[u64]) -> Option<u64> {
+        parents.iter().find_map(|parent| {
+            let is_one = self.actions.contains_key(parent);
+            is_one.then_some(*parent).or(self.of.get(parent).copied())
+        })
+    }
+
+    fn judged(&mut self, judgement: Option<Judgement>, notes: &mut Notes<'_>) {
         let Some(judgement) = judgement else { return };
-        let Some(action) = self.actions.get_mut(&judgement.action) else {
+        let Some(action) = self.action(judgement.action, notes.parents) else {
             return notes.differ("a verdict", "that no such action was proposed");
         };
-        if action.judged.is_some() {
+        let (place, is_second) = (action.proposed, action.judged.is_some());
+        if is_second {
             notes.differ("a verdict", "that there was one before");
         }
+        self.of.insert(notes.seq, place);
+        let action = &self.actions[&place];
         // What the gate's own arbiters saw is derived; what others said was only heard.
-        let derived = self.gate.judge(&action.facts(), &judgement.heard);
-        notes.replay.verdicts += 1;
-        if derived != judgement {
-            notes.differ(told(&judgement), told(&derived));
-        }
-        alerts::check(
-            &derived,
-            &action.alerts,
-            (action.proposed, &event.parents),
-            notes,
-        );
-        let verdict = judgement.verdict;
-        if let Some(other) = &self.other {
-            let would_be = other.judge(&action.facts(), &judgement.heard);
-            if would_be.verdict != verdict {
-                notes
-                    .replay
-                    .otherwise
-                    .get_or_insert_default()
-                    .push(Otherwise {
-                        seq: action.proposed,
-                        tool: action.proposal.action.tool.as_str().to_owned(),
-                        was: verdict,
-                        would_be: would_be.verdict,
-                        policies: would_be.policies,
-                    });
-            }
-        }
-        action.judged = Some((notes.seq, judgement));
-    }
-
-    fn requested(&mut self, request: Option<ApprovalRequest>, notes: &mut Notes<'_>) {
-        let Some(request) = request else { return };
-        if let Err(derived) = self.check_request(&request) {
-            notes.differ("a request", derived);
-        }
-        self.words.requested(request, notes);
-    }
-
-    /// A request asks for exactly what the verdict says it needs, for as long as that says, and its card
-    /// shows what was proposed.
-    fn check_request(&self, request: &ApprovalRequest) -> Result<(), String> {
-        let (card, no) = (&request.card, |derived: &str| Err(derived.to_owned()));
-        let action = self.actions.get(&card.action.id);
-        let action = action.ok_or("that no such action was proposed")?;
-        let proposal = &action.proposal;
-        if proposal.action != card.action {
-            return no("that its card shows another action than was proposed");
-        }
-        if proposal.provenance != card.provenance {
-            return no("that its card shows values from elsewhere than they came from");
-        }
-        let (_, judgement) = action.judged.as_ref().ok_or("that there was no verdict")?;
-        if judgement.verdict != Verdict::Hold {
-            return no("that the action was not held");
-        }
-        if judgement.requirement.as_ref() != Some(&request.requirement) {
-            return no("that the verdict asks for other approvals");
-        }
-        if explain(judgement) != card.why {
-            return no("that its card gives another reason than the verdict");
-        }
-        if judgement.policy != request.policy {
-            return no("that it names another policy");
-        }
-        if (&request.project, &request.session) != (&self.place.project, &self.place.session) {
-            return no("that it is of another session");
-        }
-        if request.requirement.expires_from(request.created_at) != request.expires_at {
-            return no("that it expires at another time");
-        }
-        let world = HeldWorld::shown_on(card);
-        let world = world.ok_or("that its card shows what nobody measures")?;
-        let tool = self.tools.get(&card.action.tool);
-        let tool = tool.ok_or("that there is no such tool")?;
-        let is_of_it = world.check_of(proposal, tool, judgement.policy);
-        is_of_it.map_err(|derived| derived.to_string())
-    }
-
-    fn cleared(&mut self, cleared: Option<Cleared>, notes: &mut Notes<'_>) {
-        let Some(cleared) = cleared else { return };
-        notes.replay.clearances += 1;
-        let halted = self.halted;
-        let Some(action) = self.actions.get_mut(&cleared.action) else {
-            return notes.differ("a clearance", "that no such action was proposed");
-        };
-        if std::mem::replace(&mut action.cleared, true) {
-            notes.differ("a clearance", "that there was one before");
-        } else {
-            let kind = StepKind::of(&action.proposal.action.contract);
-            self.trail.step(kind);
-        }
-        if halted {
-            notes.differ("a clearance", "that the session was halted");
-        }
-        if action.rejected {
-            notes.differ("a clearance", "that the action was rejected before");
-        }
-        let judged = action.judged.as_ref().map(|(seq, one)| (*seq, one.verdict));
-        let ground = match judged {
-            Some((seq, _)) if seq != cleared.judged => {
-                Err("that it names another verdict".to_owned())
-            }
-            Some((_, Verdict::Allow)) => Ok(()),
-            Some((_, Verdict::Hold)) => {
-                let fingerprint = action.proposal.action.fingerprint;
-                self.words.cleared(&cleared, fingerprint, notes.time)
-            }
-            Some((_, Verdict::Deny)) => Err("that the action was denied".to_owned()),
-            None => Err("that there was no verdict".to_owned()),
-        };
-        if let Err(derived) = ground {
-            notes.differ("a clearance", derived);
-        }
-        let asked = cleared.request.and_then(|id| self.words.request(id));
-        let expected = match asked {
-            Some(asked) => HeldWorld::shown_on(&asked.card).map(|world| world.measured),
-            None => Some(action.proposal.preconditions.clone()),
-        };
-        let expected = expected.map(|all| {
-            let again = all
-                .into_iter()
-                .filter(|one| one.precondition.must_revalidate_at_execution);
-            again
-                .map(|one| one.expected_at_approval)
-                .collect::<Vec<_>>()
-        });
-        if expected.as_ref() != Some(&cleared.measured) {
-            notes.differ("a clearance", "that the world had moved");
-        }
-    }
-
-    fn rejected(&mut self, rejected: Option<Rejected>, notes: &mut Notes<'_>) {
-        let Some(rejected) = rejected else { return };
-        // What did not become an action has nothing to follow from.
-        let Some(action) = rejected.action else {
-            return;
-        };
-        let Some(followed) = self.actions.get_mut(&action) else {
-            return notes.differ("a rejection", "that no such action was proposed");
-        };
-        let verdict = followed.judged.as_ref().map(|(_, one)| one.verdict);
-        let is_denial = matches!(rejected.why, Rejection::PolicyDenied { .. });
-        if is_denial != (verdict == Some(Verdict::Deny)) {
-            let derived = verdict.map_or_else(|| "no verdict".to_owned(), |one| one.to_string());
-            notes.differ(format!("`{}`", rejected.why.kind()), derived);
-        }
-        if followed.cleared {
-            notes.differ("a rejection", "that the action was cleared before");
-        } else {
-            followed.rejected = true;
-        }
-        let held = followed.proposal.action.fingerprint;
-        let held = (verdict == Some(Verdict::Hold)).then_some(held);
-        if let Err(derived) = self.words.rejected(&rejected, held) {
-            notes.differ("a rejection", derived);
-        }
-    }
-
-    fn ended(&mut self, action: Option<ActionId>, notes: &mut Notes<'_>) {
-        let Some(action) = action else { return };
-        match self.actions.get_mut(&action) {
-            Some(action) if !action.cleared => {
-                notes.differ("an end", "that the action was never cleared");
-            }
-            Some(action) => {
-                if std::mem::replace(&mut action.ended, true) {
-                    notes.differ("an end", "that the action had ended before");
+        match action.judgements(&self.gate, &judgement.heard) {
+            Some(possible) => {
+                notes.replay.verdicts += 1;
+                let same = possible.iter().find(|one| **one == judgement);
+                if possible.len() > 1 {
+                    notes.cannot_tell();
                 }
-                // Nothing that may still come is held against these, and a long session has many.
-                action.proposal.action.arguments = Map::new();
-                action.proposal.provenance = Vec::new();
-                action.proposal.dependencies = Vec::new();
+                let derived = same.unwrap_or(&possible[0]);
+                if same.is_none() {
+                    notes.differ(told(&judgement), told(derived));
+                }
+                alerts::check(derived, &action.alerts, notes);
             }
-            None => notes.differ("an end", "that no such action was proposed"),
+            None => notes.cannot_tell(),
         }
-    }
-}
-
-fn check_proposal(
-    proposal: &Proposal,
-    tool: &ToolRecord,
-    project_root: Option<&NormalPath>,
-    notes: &mut Notes<'_>,
-) {
-    let action = &proposal.action;
-    let mut contract: Contract = tool.contract.clone();
-    if proposal.reaches.is_some() {
-        contract.required_level = Rung::L5;
-    }
-    if action.contract != contract || action.server != tool.shape.server {
-        notes.differ(
-            format!("a contract at {}", action.contract.required_level),
-            format!("one at {} from the tool's grade", contract.required_level),
-        );
-    }
-    if proposal.definition != tool.definition {
-        notes.differ(
-            format!("definition {}", proposal.definition),
-            format!("{}", tool.definition),
-        );
-    }
-    let root = tool.root.as_ref().or(project_root);
-    let paths = arguments::paths(&action.arguments, &tool.shape.roles, root);
-    if paths.as_ref() != Ok(&proposal.paths) {
-        notes.differ("other paths than", "those in the arguments");
-    }
-    let fingerprint: Option<Digest> = FingerprintFields::under(
-        &contract,
-        action.server.clone(),
-        action.tool.clone(),
-        tool.definition,
-        action.arguments.clone(),
-        proposal.paths.clone(),
-    )
-    .and_then(|fields| fields.fingerprint())
-    .ok()
-    .map(|fingerprint| *fingerprint.digest());
-    if fingerprint != Some(*action.fingerprint.digest()) {
-        let derived = fingerprint.map_or_else(|| "none".to_owned(), |one| one.to_string());
-        notes.differ(format!("fingerprint {}", action.fingerprint), derived);
+        alerts::check_parents(action.proposed, &action.alerts, notes);
+        if let (Some(other), Some(proposal)) = (&self.other, &action.proposal)
+            && let Some(would_be) = action.judgements(other, &judgement.heard)
+            && let [would_be] = &would_be[..]
+            && would_be.verdict != judgement.verdict
+        {
+            let otherwise = notes.replay.otherwise.get_or_insert_default();
+            otherwise.push(Otherwise {
+                seq: action.proposed,
+                tool: proposal.action.tool.as_str().to_owned(),
+                was: judgement.verdict,
+                would_be: would_be.verdict,
+                policies: would_be.policies.clone(),
+            });
+        }
+        if let Some(action) = self.actions.get_mut(&place) {
+            action.judged = Some((notes.seq, Ruled::Known(Box::new(judgement))));
+        }
     }
 }
 

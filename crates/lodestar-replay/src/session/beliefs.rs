@@ -3,6 +3,8 @@
 //! Beliefs outlive sessions, so all sessions of the project are followed, in a store of their own; what
 //! is compared are the events of the one that was asked for.
 
+mod lost;
+
 use std::collections::HashSet;
 use std::sync::Arc;
 
@@ -20,10 +22,11 @@ use lodestar_log::{ProjectLog, Reader};
 use super::{Difference, Seen, SessionReplay};
 use crate::follow::{ReplayError, transact};
 use crate::results::{Recorded, Results};
+use lost::Lost;
 
 pub(super) fn derive(
     log: &ProjectLog,
-    session: &SessionId,
+    (session, until): (&SessionId, u64),
     operators: &[PublicKey],
     replay: &mut SessionReplay,
     seen: Seen<'_>,
@@ -36,7 +39,8 @@ pub(super) fn derive(
     let mut store = MemoryStore::new();
     let mut fold = Rebuild::default();
     let mut suspects = Vec::new();
-    let named = named(log)?;
+    let mut lost = Lost::default();
+    let named = named(log, (session, until))?;
     for other in log.sessions_on_disk()? {
         let name = LogName {
             project: log.project().clone(),
@@ -49,8 +53,8 @@ pub(super) fn derive(
             &keys,
             &mut store,
             &mut fold,
-            (&mut suspects, &named),
-            is_this.then_some((&mut *replay, &mut *seen)),
+            (&mut suspects, &mut lost, &named),
+            is_this.then_some((&mut *replay, &mut *seen, until)),
         )?;
     }
     let mut left = Vec::new();
@@ -59,6 +63,10 @@ pub(super) fn derive(
         Ok(())
     })?;
     for waiting in left.iter().filter(|one| one.at.log.session == *session) {
+        if lost.before(waiting.at.seq) || lost.elsewhere(log, operators)? {
+            replay.redacted.push(waiting.at.seq);
+            continue;
+        }
         replay.differences.push(Difference {
             seq: waiting.at.seq,
             recorded: format!("a change of belief `{}`", waiting.change.belief),
@@ -68,7 +76,13 @@ pub(super) fn derive(
     for (seq, belief) in suspects {
         // What another session did to it may have been before: nobody can tell.
         let changes = store.history(&belief)?;
-        if changes.iter().all(|one| one.at.log.session == *session) {
+        if !changes.iter().all(|one| one.at.log.session == *session) {
+            continue;
+        }
+        if lost.before(seq) {
+            // What was redacted may have set it aside.
+            replay.redacted.push(seq);
+        } else {
             replay.differences.push(Difference {
                 seq,
                 recorded: "that the results say nothing beyond themselves".to_owned(),
@@ -81,14 +95,19 @@ pub(super) fn derive(
 
 /// Every belief that some event of the project changes. A line that cannot be read says nothing here, and is
 /// found where it is followed.
-fn named(log: &ProjectLog) -> Result<HashSet<BeliefId>, ReplayError> {
+fn named(
+    log: &ProjectLog,
+    (this, until): (&SessionId, u64),
+) -> Result<HashSet<BeliefId>, ReplayError> {
     let mut named = HashSet::new();
     for session in log.sessions_on_disk()? {
         let dir = log.session(&session);
         let Ok(reader) = Reader::open(&dir) else {
             continue;
         };
-        for event in reader.map_while(Result::ok) {
+        let is_this = session == *this;
+        let events = reader.map_while(Result::ok);
+        for event in events.take_while(|event| !is_this || event.seq < until) {
             let kind = EventType::parse(event.kind.as_bytes());
             let changes = [
                 EventType::BELIEF_ADOPTED,
@@ -131,12 +150,13 @@ fn follow(
     keys: &Keyring,
     store: &mut MemoryStore,
     fold: &mut Rebuild,
-    (suspects, named): (&mut Vec<(u64, BeliefId)>, &HashSet<BeliefId>),
-    this: Option<(&mut SessionReplay, Seen<'_>)>,
+    (suspects, lost, named): (&mut Vec<(u64, BeliefId)>, &mut Lost, &HashSet<BeliefId>),
+    this: Option<(&mut SessionReplay, Seen<'_>, u64)>,
 ) -> Result<(), ReplayError> {
-    let (mut replay, mut seen) = match this {
-        Some((replay, seen)) => (Some(replay), Some(seen)),
-        None => (None, None),
+    let (mut replay, mut seen, until) = match this {
+        Some((replay, seen, until)) => (Some(replay), Some(seen), until),
+        // To its end: what others write meanwhile does not change what was before it.
+        None => (None, None, u64::MAX),
     };
     let dir = log.session(&name.session);
     let reader = match Reader::open(&dir) {
@@ -146,7 +166,8 @@ fn follow(
         Err(problem) => return Err(problem.into()),
     };
     let mut results = Results::new(&dir);
-    for event in reader.map_while(Result::ok) {
+    let events = reader.map_while(Result::ok);
+    for event in events.take_while(|event| event.seq < until) {
         let at = LogPosition {
             log: name.clone(),
             seq: event.seq,
@@ -159,8 +180,12 @@ fn follow(
         let applied = match recorded {
             Ok(Recorded::Other) => continue,
             Ok(Recorded::Redacted) => {
-                if let Some(replay) = replay.as_deref_mut() {
-                    replay.redacted.push(event.seq);
+                match replay.as_deref_mut() {
+                    Some(replay) => {
+                        replay.redacted.push(event.seq);
+                        lost.here(event.seq);
+                    }
+                    None => lost.there(&name.session, event.seq),
                 }
                 continue;
             }
@@ -172,8 +197,16 @@ fn follow(
                 transact(store, |tx| Ok(fold.apply(tx, keys, &recorded, &at)?))
             }
             Ok(Recorded::Results(adoption)) => {
-                if let Some(replay) = replay.as_deref_mut() {
-                    replay.redacted.extend(&adoption.redacted);
+                match replay.as_deref_mut() {
+                    Some(replay) if !adoption.redacted.is_empty() => {
+                        replay.redacted.extend(&adoption.redacted);
+                        lost.here(event.seq);
+                    }
+                    Some(_) => {}
+                    None => {
+                        let gone = adoption.redacted.iter();
+                        gone.for_each(|seq| lost.there(&name.session, *seq));
+                    }
                 }
                 let plain = adoption.plain();
                 if replay.is_some() {

@@ -36,6 +36,11 @@ pub enum BundleError {
     /// A checkpoint does not verify.
     #[error(transparent)]
     Prove(#[from] ProveError),
+    /// No event is under a checkpoint yet.
+    #[error(
+        "nothing is proven yet: no signed checkpoint covers any event of the session; try again when it has gone on"
+    )]
+    NothingProven,
     /// The log is another than the one that was reported on.
     #[error("the log changed since it was reported on; try again")]
     Changed,
@@ -64,6 +69,9 @@ pub fn write(
     out: &mut dyn Write,
 ) -> Result<Written, BundleError> {
     let signed = SignedCheckpoint::of_session(dir, trust)?;
+    if signed.checkpoint().size == 0 {
+        return Err(BundleError::NothingProven);
+    }
     let mut sheet = Sheet {
         out,
         hasher: Hasher::new(),
@@ -248,11 +256,18 @@ fn events(
 }
 
 /// How sensitive what an event says is: as the session, its action or its beliefs are, and as it says
-/// itself.
+/// itself. Where the report does not say, it is secret.
 fn level(line: &Line<'_>, known: Option<&Sensitivity>, report: &Report) -> Sensitivity {
-    let level = known.copied().unwrap_or(report.session.sensitivity);
+    let kind = EventType::parse(line.kind().as_bytes());
+    let is_observation = kind == Some(EventType::OBSERVATION_RECORDED);
+    let level = match known {
+        Some(known) => *known,
+        // What no call returned says all of it itself.
+        None if is_observation && line.parents().next().is_none() => report.session.sensitivity,
+        None => Sensitivity::Secret,
+    };
     let level = level.stricter(report.session.sensitivity);
-    if EventType::parse(line.kind().as_bytes()) != Some(EventType::OBSERVATION_RECORDED) {
+    if !is_observation {
         return level;
     }
     let payload = line

@@ -6,8 +6,9 @@ use lodestar_core::event::EventType;
 use lodestar_firewall::event::FirewallEvent;
 use lodestar_log::verify::verify_session;
 use lodestar_log::{Ledger, ProjectLog, Reader, SessionDir};
+use lodestar_replay::Defences;
 
-use super::{Examination, ReportError, defences_off};
+use super::{Examination, ReportError};
 use crate::fold::{Changed, Fold};
 
 /// Beliefs outlive sessions: what other sessions that verify did to those of this one. What is left
@@ -18,6 +19,7 @@ pub(super) fn moved(
     fold: &mut Fold<'_>,
 ) -> Result<Vec<String>, ReportError> {
     let mut left_out = Vec::new();
+    let mut ledger = None;
     for other in log.sessions_on_disk()? {
         if other == *examination.dir.session() {
             continue;
@@ -27,10 +29,16 @@ pub(super) fn moved(
         if changes.is_empty() {
             continue;
         }
-        let (ledger, _) = Ledger::read(log, examination.trust, &BTreeSet::new())?;
+        let ledger = match &ledger {
+            Some(ledger) => ledger,
+            None => {
+                let (read, _) = Ledger::read(log, examination.trust, &BTreeSet::new())?;
+                &*ledger.insert(read)
+            }
+        };
         let facts = ledger.session(&other);
         let verified = verify_session(&dir, facts, examination.trust, &|_| ())?;
-        if facts.is_none() || !verified.is_intact() || defences_off(&dir)?.is_some() {
+        if facts.is_none() || !verified.is_intact() || Defences::of(&dir)? != Defences::Whole {
             left_out.push(format!(
                     "Session {other} changes beliefs of this one, but it does not verify, or had defences taken out: what it says is left out."
                 ));

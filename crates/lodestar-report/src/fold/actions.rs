@@ -6,7 +6,7 @@ use lodestar_core::chain::{ActionState, OutcomeResult};
 use lodestar_core::digest::Digest;
 use lodestar_core::id::{ActionId, DecisionId, ObservationId, RequestId};
 use lodestar_core::ladder::{CedarAnswer, Rung, Say, Verdict};
-use lodestar_core::name::PolicyId;
+use lodestar_core::name::{PolicyId, ToolName};
 use lodestar_core::provenance::{ArgumentProvenance, Label};
 use lodestar_core::sensitivity::Sensitivity;
 use lodestar_kernel::record::{Proposal, Rejected as Rejection, Rejection as Why, Unknown};
@@ -177,7 +177,10 @@ impl Fold<'_> {
                 read_in: Vec::new(),
             }));
         }
-        let all = provenance.len().max(list.len());
+        let all = match provenance.is_empty() {
+            true => arguments.len(),
+            false => provenance.len(),
+        };
         if all > MOST_ARGUMENTS {
             list.push(Argument {
                 pointer: String::new(),
@@ -206,6 +209,19 @@ impl Fold<'_> {
             None => value,
         };
         self.shown(&in_words(value), VALUE, sensitivity)
+    }
+
+    /// How sensitive what a tool handles is, also where no action came of a call of it.
+    fn level_of_tool(&self, name: Option<&ToolName>) -> Sensitivity {
+        let default = self.default_sensitivity();
+        let mut tools = self
+            .opening()
+            .into_iter()
+            .flat_map(|opening| &opening.tools);
+        let tool = tools.find(|tool| Some(&tool.shape.name) == name);
+        tool.map_or(default, |tool| {
+            default.under(tool.contract.data_sensitivity)
+        })
     }
 
     pub(super) fn judged(&mut self, event: &Event) {
@@ -297,7 +313,8 @@ impl Fold<'_> {
         let Some(unknown) = self.read::<Unknown>(event) else {
             return;
         };
-        let because = self.reason(&unknown.because, self.default_sensitivity());
+        let known = self.action(unknown.action).map(|one| one.sensitivity);
+        let because = self.reason(&unknown.because, known.unwrap_or(Sensitivity::Secret));
         if let Some(action) = self.action(unknown.action) {
             action.phase = ActionState::Unknown;
             action.ended = Some(Ended {
@@ -321,9 +338,11 @@ impl Fold<'_> {
         }
         let action = rejected.action.and_then(|id| self.action(id));
         let Some((id, sensitivity)) = action.map(|one| (one.id, one.sensitivity)) else {
-            let reason = self.reason(&words, self.default_sensitivity());
+            let sensitivity = self.level_of_tool(rejected.tool.as_ref());
+            let reason = self.reason(&words, sensitivity);
             self.refused_calls.push(RefusedCall {
                 seq: event.seq,
+                sensitivity,
                 tool: rejected.tool.map(|tool| tool.as_str().to_owned()),
                 kind: kind.to_owned(),
                 reason,
@@ -397,4 +416,29 @@ fn why(judgement: &JudgedLine, level: Rung) -> String {
         ));
     }
     parts.join("; ")
+}
+
+#[cfg(test)]
+mod tests {
+    use lodestar_core::name::{ProjectId, SessionId};
+    use lodestar_log::LogRoot;
+
+    use super::*;
+
+    #[test]
+    fn values_that_are_not_listed_are_counted() {
+        let project = ProjectId::new("p").expect("a name");
+        let session = SessionId::new("s").expect("a name");
+        let dir = LogRoot::at("nowhere").project(&project).session(&session);
+        let fold = Fold::new(&dir, 0, Sensitivity::Internal);
+        let given = |many: usize| -> Map<String, Value> {
+            let all = (0..many).map(|one| (format!("{one:03}"), Value::from(one)));
+            all.collect()
+        };
+        let shown = fold.arguments(&given(MOST_ARGUMENTS), &[], Sensitivity::Internal);
+        assert_eq!(shown.len(), MOST_ARGUMENTS);
+        let shown = fold.arguments(&given(70), &[], Sensitivity::Internal);
+        let last = shown.last().and_then(|one| one.value.as_deref());
+        assert_eq!(last, Some("… (+6 values)"));
+    }
 }

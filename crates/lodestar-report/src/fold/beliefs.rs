@@ -8,7 +8,7 @@ use lodestar_firewall::event::{Adopted, Cause, Change, FirewallEvent};
 use lodestar_log::Event;
 use lodestar_replay::{Recorded, UnreadableBeliefs};
 
-use super::{Fold, Moved};
+use super::{Fold, Moved, Odd};
 use crate::bounded::{VALUE, bounded};
 use crate::model::{Belief, Decision, Ground, Move};
 
@@ -17,6 +17,8 @@ pub(crate) struct Changed {
     pub(crate) revision: u64,
     pub(crate) belief: BeliefId,
     pub(crate) moves: Vec<Move>,
+    /// Whether its cause is others' words, which are as sensitive as the belief.
+    is_found: bool,
 }
 
 impl Changed {
@@ -34,6 +36,7 @@ impl Changed {
             revision: change.revision,
             belief: change.belief,
             moves: moves.collect(),
+            is_found: matches!(change.cause, Cause::Finding(_)),
         }
     }
 }
@@ -52,7 +55,7 @@ impl Fold<'_> {
                     self.adopt(plain.adopted(), event.seq);
                 }
             }
-            Err(problem) => self.odd.push((event.seq, problem.to_string())),
+            Err(_) => self.odd.push(Odd::of(event)),
         }
     }
 
@@ -115,20 +118,43 @@ impl Fold<'_> {
     }
 
     /// Takes in a change of a belief of this session.
-    pub(crate) fn moved(&mut self, changed: Changed) {
+    pub(crate) fn moved(&mut self, mut changed: Changed) {
         let Some(at) = self.belief_of.get(&changed.belief).copied() else {
             return;
         };
+        let level = self.beliefs[at].sensitivity;
+        if changed.is_found && level > self.ceiling {
+            for one in &mut changed.moves {
+                one.cause = self.reason(&one.cause, level);
+            }
+        }
         let belief = &mut self.beliefs[at];
         let moved = self.moved.entry(at).or_insert_with(|| Moved {
             from: belief.axes,
             changes: Vec::new(),
         });
+        let last = moved.changes.last().map(|(revision, _)| *revision);
+        if last > Some(changed.revision) {
+            self.unsettled.insert(at);
+        } else {
+            belief.axes = stands(belief.axes, &changed.moves);
+            belief.moves.extend_from_slice(&changed.moves);
+        }
         moved.changes.push((changed.revision, changed.moves));
-        moved.changes.sort_by_key(|(revision, _)| *revision);
-        belief.axes = stands(moved.from, &moved.changes);
-        let moves = moved.changes.iter().flat_map(|(_, moves)| moves.clone());
-        belief.moves = moves.collect();
+    }
+
+    /// Puts changes in the order of their revisions that came in another.
+    pub(crate) fn settle(&mut self) {
+        for at in std::mem::take(&mut self.unsettled) {
+            let Some(moved) = self.moved.get_mut(&at) else {
+                continue;
+            };
+            moved.changes.sort_by_key(|(revision, _)| *revision);
+            let moves = moved.changes.iter().flat_map(|(_, moves)| moves.clone());
+            let belief = &mut self.beliefs[at];
+            belief.moves = moves.collect();
+            belief.axes = stands(moved.from, &belief.moves);
+        }
     }
 
     /// Whether this session adopted it.
@@ -145,6 +171,7 @@ impl Fold<'_> {
         let Some(decision) = self.read::<Declared>(event) else {
             return;
         };
+        self.settle();
         let grounds = decision.belief_dependencies.iter().map(|id| {
             let belief = self.belief_of.get(id).map(|at| &self.beliefs[*at]);
             Ground {
@@ -172,8 +199,8 @@ impl Fold<'_> {
 }
 
 /// Where a belief stands after its changes, in their order.
-fn stands(mut axes: Axes, changes: &[(u64, Vec<Move>)]) -> Axes {
-    for one in changes.iter().flat_map(|(_, moves)| moves) {
+fn stands(mut axes: Axes, moves: &[Move]) -> Axes {
+    for one in moves {
         axes = axes.with(one.step.to());
     }
     axes

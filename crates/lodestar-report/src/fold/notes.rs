@@ -2,7 +2,9 @@
 
 use lodestar_core::event::EventType;
 use lodestar_core::id::{ActionId, ObservationId};
+use lodestar_core::sensitivity::Sensitivity;
 use lodestar_kernel::opening::Opening;
+use lodestar_kernel::terse;
 use lodestar_log::{Event, Payload};
 use lodestar_policy::SignatureState;
 use lodestar_replay::calibration::Computed;
@@ -11,6 +13,7 @@ use serde_json::Value;
 
 use super::Fold;
 use crate::bounded::{TEXT, VALUE, bounded};
+use crate::inert;
 use crate::model::{
     Alert, Calibration, CalibrationInForce, Drift, Forged, ForgedKind, PolicyInForce, Said,
     ServerNote, Wary,
@@ -57,12 +60,22 @@ impl Fold<'_> {
         if let Some(id) = id {
             self.observed.insert(id, event.seq);
         }
-        if let Payload::Present(bytes) = &event.payload {
-            let count = acting(bytes);
-            if count > 0 {
-                let wary = Wary::HiddenCharacters { count };
-                self.suspects.entry(event.seq).or_default().push(wary);
+        let count = self.acting(event);
+        if count > 0 {
+            let wary = Wary::HiddenCharacters { count };
+            self.suspects.entry(event.seq).or_default().push(wary);
+        }
+    }
+
+    /// Characters that act, in all that was returned; what lies in a blob is read for it.
+    fn acting(&self, event: &Event) -> u64 {
+        match &event.payload {
+            Payload::Present(line) if may_act(line) => {
+                let whole = terse::whole(event, self.dir, self.opening());
+                let content = whole.ok().flatten();
+                content.map_or(0, |whole| acting(&whole["content"]))
             }
+            _ => 0,
         }
     }
 
@@ -84,7 +97,7 @@ impl Fold<'_> {
         };
         let seq = event.seq;
         let sensitivity = self.default_sensitivity();
-        let text = |name: &str| self.reason(text(&payload, name), sensitivity);
+        let text = |name: &str| self.reason(said(&payload, name), sensitivity);
         match kind {
             EventType::TASK_STATED => {
                 let said = text("statement");
@@ -107,12 +120,17 @@ impl Fold<'_> {
                     refused: Vec::new(),
                 };
                 self.drift.push(drift);
+                let (server, tool) = (said(&payload, "server"), said(&payload, "tool"));
+                self.drifted.push(format!("mcp.{server}.{tool}"));
                 let wary = self.suspects.entry(seq).or_default();
                 wary.push(Wary::DriftedDefinition);
             }
             EventType::SERVER_STARTED => {
                 let note = format!("started, containment in force: {}", text("containment"));
                 let server = text("server");
+                if said(&payload, "containment") == NOT_CONTAINED {
+                    self.loose.push(seq);
+                }
                 self.servers.push(ServerNote { seq, server, note });
             }
             EventType::SERVER_FAILED => {
@@ -127,6 +145,7 @@ impl Fold<'_> {
                     seq,
                     what: ForgedKind::LodestarsWord,
                     proposed: None,
+                    sensitivity,
                     reason,
                 });
                 self.suspects.entry(seq).or_default().push(Wary::Forges);
@@ -142,8 +161,9 @@ impl Fold<'_> {
         };
         let action = self.action(alerted.action);
         let known = action.map(|one| (one.seq, one.sensitivity));
-        let sensitivity = known.map_or(self.default_sensitivity(), |(_, level)| level);
+        let sensitivity = known.map_or(Sensitivity::Secret, |(_, level)| level);
         self.alerts.push(Alert {
+            sensitivity,
             seq: event.seq,
             action: alerted.action,
             proposed: known.map(|(seq, _)| seq),
@@ -171,16 +191,18 @@ impl Fold<'_> {
     }
 
     pub(super) fn drift_refused(&mut self, seq: u64, tool: Option<&str>) {
-        let named = |one: &&mut Drift| {
-            tool.is_some_and(|tool| tool == one.tool || tool.ends_with(&format!(".{}", one.tool)))
-        };
-        if let Some(drift) = self.drift.iter_mut().rev().find(named) {
+        let named = self.drifted.iter();
+        let place = tool.and_then(|tool| named.clone().rposition(|one| one == tool));
+        if let Some(drift) = place.and_then(|at| self.drift.get_mut(at)) {
             drift.refused.push(seq);
         }
     }
 }
 
-fn text<'a>(payload: &'a Value, name: &str) -> &'a str {
+/// What `server.started@1` says of a server that nothing contains.
+const NOT_CONTAINED: &str = "none";
+
+fn said<'a>(payload: &'a Value, name: &str) -> &'a str {
     payload
         .get(name)
         .and_then(Value::as_str)
@@ -207,37 +229,52 @@ fn in_force(opening: &Opening, seq: u64) -> PolicyInForce {
     }
 }
 
-/// Characters in a payload that have no place in honest content: terminal escapes, reordering, and text
-/// that nobody sees. Joiners and selectors, which emoji are made of, are none of them.
-fn acting(payload: &[u8]) -> u64 {
-    let escapes = payload.windows(6).filter(|six| *six == br"\u001b").count() as u64;
-    if payload.is_ascii() {
-        return escapes;
+/// Whether a line may have characters that act: as they are, as an escape, or in a blob.
+fn may_act(line: &[u8]) -> bool {
+    let has = |what: &[u8]| line.windows(what.len()).any(|some| some == what);
+    !line.is_ascii()
+        || line.contains(&0x7f)
+        || [&br"\u"[..], br"\b", br"\f", br#""blobs""#]
+            .into_iter()
+            .any(has)
+}
+
+/// Characters in what was returned that have no place in honest content.
+fn acting(payload: &Value) -> u64 {
+    match payload {
+        Value::String(text) => text.chars().filter(|c| inert::acts(*c)).count() as u64,
+        Value::Array(list) => list.iter().map(acting).sum(),
+        Value::Object(members) => {
+            let names = members.keys().flat_map(|name| name.chars());
+            let names = names.filter(|c| inert::acts(*c)).count() as u64;
+            names + members.values().map(acting).sum::<u64>()
+        }
+        Value::Null | Value::Bool(_) | Value::Number(_) => 0,
     }
-    let text = String::from_utf8_lossy(payload);
-    let acts = |c: &char| {
-        matches!(u32::from(*c),
-            0x80..=0x9f | 0x202a..=0x202e | 0x2060..=0x2064 | 0x2066..=0x2069 | 0x200b
-            | 0xe_0000..=0xe_007f)
-    };
-    escapes + text.chars().filter(acts).count() as u64
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
+    fn count(line: &str) -> u64 {
+        let payload = serde_json::from_str(line).unwrap();
+        match may_act(line.as_bytes()) {
+            true => acting(&payload),
+            false => 0,
+        }
+    }
+
     #[test]
     fn what_acts_instead_of_being_seen_is_counted_and_emoji_are_not() {
-        assert_eq!(acting(br#"{"text":"plain \\u001 text"}"#), 0);
-        assert_eq!(acting(br#"{"text":"\u001b[31mred"}"#), 1);
-        assert_eq!(
-            acting("{\"text\":\"a\u{202e}b\u{200b}\u{e0041}\"}".as_bytes()),
-            3
-        );
-        assert_eq!(
-            acting("{\"text\":\"👩\u{200d}🚀 ❤\u{fe0f} naïve\"}".as_bytes()),
-            0
-        );
+        assert_eq!(count(r#"{"text":"plain \\u001b text"}"#), 0);
+        assert_eq!(count(r#"{"text":"\u001b[31mred"}"#), 1);
+        assert_eq!(count(r#"{"text":"\b\f\u0000\u007f"}"#), 4);
+        assert_eq!(count("{\"te\u{200b}xt\":\"\u{7f}\"}"), 2);
+        assert_eq!(count("{\"text\":\"a\u{202e}b\u{200b}\u{e0041}\"}"), 3);
+        let more = "\u{200e}\u{200f}\u{61c}\u{feff}\u{ad}\u{9b}";
+        assert_eq!(count(&format!("{{\"text\":\"{more}\"}}")), 6);
+        let honest = "👩\u{200d}🚀 ❤\u{fe0f} naïve ┃ می\u{200c}خواهم";
+        assert_eq!(count(&format!("{{\"text\":\"{honest} a\\n\\tb\"}}")), 0);
     }
 }

@@ -3,6 +3,7 @@
 use lodestar_core::chain::ActionState;
 use lodestar_core::event::EventType;
 use lodestar_core::id::RequestId;
+use lodestar_core::sensitivity::Sensitivity;
 use lodestar_core::statement::Envelope;
 use lodestar_core::time::Timestamp;
 use lodestar_log::Event;
@@ -72,6 +73,8 @@ impl Fold<'_> {
         let Some(answer) = self.read::<Answer>(event) else {
             return;
         };
+        let proposed = self.request(answer.request).and_then(|one| one.proposed);
+        let sensitivity = self.level_of(proposed);
         let confirmed = answer.confirmation.map(|id| id.to_string());
         let confirmed = confirmed.and_then(|id| self.confirmed.get(&id));
         let kind = match (kind, confirmed.is_some()) {
@@ -94,14 +97,14 @@ impl Fold<'_> {
                 (Some(statement), _) => Some(statement.digest()),
                 (None, one) => one.map(|one| one.statement),
             },
-            reason: bounded(&refusal.clone().or(said.why).unwrap_or_default(), TEXT),
+            reason: self.reason(&refusal.or(said.why).unwrap_or_default(), sensitivity),
         };
         if kind == AnswerKind::Refused {
-            let proposed = self.request(answer.request).and_then(|one| one.proposed);
             self.forged.push(Forged {
                 seq: event.seq,
                 what: ForgedKind::Approval,
                 proposed,
+                sensitivity,
                 reason: answered.reason.clone(),
             });
         }
@@ -155,12 +158,23 @@ impl Fold<'_> {
             return;
         };
         let proposed = self.action(refused.action).map(|action| action.seq);
+        let sensitivity = self.level_of(proposed);
         self.forged.push(Forged {
             seq: event.seq,
             what: ForgedKind::Confirmation,
             proposed,
-            reason: bounded(&refused.reason.to_string(), TEXT),
+            sensitivity,
+            reason: self.reason(&refused.reason.to_string(), sensitivity),
         });
+    }
+
+    /// How sensitive what was proposed is; of what is not there nobody knows.
+    fn level_of(&self, proposed: Option<u64>) -> Sensitivity {
+        let action = proposed.and_then(|seq| {
+            let place = self.actions.binary_search_by_key(&seq, |one| one.seq);
+            self.actions.get(place.ok()?)
+        });
+        action.map_or(Sensitivity::Secret, |one| one.sensitivity)
     }
 }
 

@@ -6,13 +6,14 @@ use lodestar_core::chain::{ContentBlock, Observation, Security};
 use lodestar_core::digest::Hasher;
 use lodestar_core::event::EventType;
 use lodestar_core::ladder::Verdict;
+use lodestar_core::sensitivity::Sensitivity;
 use lodestar_log::{Event, Reader};
 use serde_json::Value;
 
 use super::Fold;
 use crate::bounded::{TEXT, VALUE, bounded};
 use crate::examine::ReportError;
-use crate::model::{From, Hostile, Wary};
+use crate::model::{Action, From, Hostile, Wary};
 
 impl Fold<'_> {
     /// Everything to be wary of. What is shown of it is read now: before the end nobody knew that it
@@ -95,8 +96,9 @@ impl Fold<'_> {
                 let (bytes, digest, begins) = content(&observation);
                 hostile.source = self.source(event, &observation);
                 hostile.bytes = bytes;
-                hostile.sha256 = Some(digest);
-                hostile.begins = self.shown(&begins, TEXT, observation.sensitivity);
+                let level = self.level_of_result(event, &observation);
+                hostile.sha256 = (level <= self.ceiling).then_some(digest);
+                hostile.begins = self.shown(&begins, TEXT, level);
             }
         } else if let Some(payload) = self.read::<Value>(event) {
             let declared = payload.get("declared").filter(|one| !one.is_null());
@@ -105,23 +107,42 @@ impl Fold<'_> {
                 None => payload["text"].as_str().unwrap_or_default().to_owned(),
             };
             hostile.bytes = text.len() as u64;
-            hostile.sha256 = Some(lodestar_core::digest::sha256(text.as_bytes()));
+            let digest = lodestar_core::digest::sha256(text.as_bytes());
+            hostile.sha256 = (sensitivity <= self.ceiling).then_some(digest);
             hostile.begins = self.shown(&text, TEXT, sensitivity);
             let server = payload["server"].as_str().unwrap_or("a server");
             let tool = payload["tool"]
                 .as_str()
                 .map(|tool| format!(" of tool {tool}"));
-            hostile.source = bounded(&format!("{server}{}", tool.unwrap_or_default()), VALUE);
+            let source = format!("{server}{}", tool.unwrap_or_default());
+            hostile.source = self.reason(&source, sensitivity);
         }
         hostile
     }
 
-    /// The call that brought it, in words.
-    fn source(&self, event: &Event, observation: &Observation) -> String {
+    /// The call that brought it.
+    fn call(&self, event: &Event) -> Option<&Action> {
         let mut parents = event.parents.iter();
         let call = parents.find_map(|parent| self.cleared_of.get(parent));
+        self.actions.get(*call?)
+    }
+
+    /// As sensitive as the session, as the call that brought it, and as it says itself. A call that is not
+    /// known may have brought anything.
+    fn level_of_result(&self, event: &Event, observation: &Observation) -> Sensitivity {
+        let call = match (self.call(event), event.parents.is_empty()) {
+            (Some(call), _) => call.sensitivity,
+            (None, true) => observation.sensitivity,
+            (None, false) => Sensitivity::Secret,
+        };
+        let level = observation.sensitivity.stricter(call);
+        level.stricter(self.default_sensitivity())
+    }
+
+    /// The call that brought it, in words.
+    fn source(&self, event: &Event, observation: &Observation) -> String {
         let tool = observation.tool.as_str();
-        let Some(call) = call.and_then(|at| self.actions.get(*at)) else {
+        let Some(call) = self.call(event) else {
             return bounded(tool, VALUE);
         };
         let values = call.arguments.iter().filter_map(|one| one.value.as_deref());

@@ -3,11 +3,10 @@
 use std::io;
 
 use lodestar_core::chain::Truth;
-use lodestar_core::ladder::Verdict;
 
 use super::Page;
 use crate::model::Report;
-use crate::text::{Fate, fate};
+use crate::text::Fates;
 use crate::words;
 
 const TOP: f64 = 34.0;
@@ -63,41 +62,48 @@ pub(super) fn write(report: &Report, page: &mut Page<'_>) -> io::Result<()> {
         ],
     )?;
     page.raw("<figcaption>Results of calls become claims. What was only read stays a rumour, however often it is said.</figcaption>\n</figure>\n")?;
-    let count = |wanted: Fate| {
-        let actions = report.actions.iter();
-        actions.filter(|action| fate(action) == wanted).count() as u64
-    };
-    let approved = report.actions.iter().filter(|action| {
-        let held = action.judged.as_ref().map(|judged| judged.verdict) == Some(Verdict::Hold);
-        held && action.cleared.is_some()
-    });
-    let approved = approved.count() as u64;
+    let fates = Fates::of(report);
     picture(
         page,
         "Everything that was to be done",
-        report.counts.proposed + report.refused_calls.len() as u64,
+        fates.total(),
         "calls",
         "gate",
         &[
             Band {
                 class: "good",
                 label: "allowed, ran",
-                many: count(Fate::Ran).saturating_sub(approved),
+                many: fates.ran_allowed,
             },
             Band {
                 class: "blue",
                 label: "held, ran with approval",
-                many: approved,
+                many: fates.ran_approved,
+            },
+            Band {
+                class: "bad",
+                label: "may have run",
+                many: fates.may_have_run,
             },
             Band {
                 class: "open",
                 label: "held, did not run",
-                many: count(Fate::Held),
+                many: fates.held,
+            },
+            Band {
+                class: "open",
+                label: "proposed, not settled",
+                many: fates.pending,
             },
             Band {
                 class: "bad",
                 label: "refused, did not run",
-                many: count(Fate::Refused) + report.refused_calls.len() as u64,
+                many: fates.refused,
+            },
+            Band {
+                class: "open",
+                label: "redacted or unreadable",
+                many: fates.untold,
             },
         ],
     )?;

@@ -26,6 +26,7 @@ pub(super) fn tag(fate: Fate) -> &'static str {
     match fate {
         Fate::Ran => "<span class=\"tag good\">ran</span> ",
         Fate::MayHaveRun => "<span class=\"tag bad\">may have run</span> ",
+        Fate::Pending => "<span class=\"tag open\">not settled</span> ",
         Fate::Held => "<span class=\"tag open\">held</span> ",
         Fate::Refused => "<span class=\"tag bad\">refused</span> ",
     }

@@ -71,6 +71,7 @@ fn rows(report: &Report) -> Vec<Row> {
     let mut ran = Row::new("ran", "good");
     let mut held = Row::new("held", "open");
     let mut refused = Row::new("refused", "bad");
+    let mut pending = Row::new("not settled", "open");
     let mut people = Row::new("people", "blue");
     let mut forged = Row::new("forged, alerts", "bad");
     for action in &report.actions {
@@ -78,6 +79,7 @@ fn rows(report: &Report) -> Vec<Row> {
             Fate::Ran | Fate::MayHaveRun => ran.mark(action.seq, events),
             Fate::Held => held.mark(action.seq, events),
             Fate::Refused => refused.mark(action.seq, events),
+            Fate::Pending => pending.mark(action.seq, events),
         }
     }
     for call in &report.refused_calls {
@@ -95,7 +97,11 @@ fn rows(report: &Report) -> Vec<Row> {
     for seq in report.alerts.iter().map(|one| one.seq) {
         forged.mark(seq, events);
     }
-    vec![ran, held, refused, people, forged]
+    let mut rows = vec![ran, held, refused, people, forged];
+    if pending.marks.iter().any(|(many, _)| *many > 0) {
+        rows.insert(2, pending);
+    }
+    rows
 }
 
 fn one_row(row: &Row, top: f64, page: &mut Page<'_>) -> io::Result<()> {

@@ -47,6 +47,7 @@ fn one_action(action: &Action, out: Out<'_>) -> io::Result<()> {
     let mark = match text::fate(action) {
         Fate::Ran => "ran",
         Fate::MayHaveRun => "**may have run**",
+        Fate::Pending => "**not settled**",
         Fate::Held => "**held**",
         Fate::Refused => "**did not run**",
     };

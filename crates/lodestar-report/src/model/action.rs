@@ -239,6 +239,8 @@ pub struct RefusedCall {
     /// What was called.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub tool: Option<String>,
+    /// How sensitive what the event says is.
+    pub sensitivity: Sensitivity,
     /// The kind, as the agent reads it.
     pub kind: String,
     /// In words.

@@ -2,6 +2,7 @@
 
 use std::collections::{BTreeSet, HashMap};
 
+use lodestar_core::chain::DecisionOrigin;
 use lodestar_core::sensitivity::Sensitivity;
 
 use super::{Report, Wary};
@@ -77,7 +78,23 @@ impl Report {
         cited
     }
 
-    /// How sensitive events are that say something of an action or of beliefs.
+    /// Cited events that say something of the session as a whole.
+    fn of_the_session(&self) -> impl Iterator<Item = u64> {
+        let session = &self.session;
+        let said = session.tasks.iter().chain(&session.halted);
+        let said = said.chain(&session.closed).map(|one| one.seq);
+        let declared = self.decisions.iter();
+        let declared = declared.filter(|one| one.origin == DecisionOrigin::Declared);
+        std::iter::once(0)
+            .chain(said)
+            .chain(declared.map(|one| one.seq))
+            .chain(self.drift.iter().map(|one| one.seq))
+            .chain(self.servers.iter().map(|one| one.seq))
+            .chain(self.calibrations.iter().map(|one| one.seq))
+            .chain(self.integrity.redactions.iter().map(|one| one.seq))
+    }
+
+    /// How sensitive events are that a report says something of. Of any other nobody knows.
     pub fn levels(&self) -> HashMap<u64, Sensitivity> {
         let mut levels: HashMap<u64, Sensitivity> = HashMap::new();
         let mut note = |seq: u64, level: Sensitivity| {
@@ -105,11 +122,21 @@ impl Report {
             let level = level.copied().unwrap_or(Sensitivity::Secret);
             note(request.seq, level);
             request.answers.iter().for_each(|one| note(one.seq, level));
+            request.closed.iter().for_each(|one| note(one.seq, level));
         }
         for belief in &self.beliefs.list {
             note(belief.seq, belief.sensitivity);
             let here = belief.moves.iter().filter(|one| one.session.is_none());
             here.for_each(|one| note(one.seq, belief.sensitivity));
+        }
+        let refused = self.refused_calls.iter();
+        refused.for_each(|one| note(one.seq, one.sensitivity));
+        let forged = self.forged.iter();
+        forged.for_each(|one| note(one.seq, one.sensitivity));
+        let alerts = self.alerts.iter();
+        alerts.for_each(|one| note(one.seq, one.sensitivity));
+        for seq in self.of_the_session() {
+            note(seq, self.session.sensitivity);
         }
         levels
     }

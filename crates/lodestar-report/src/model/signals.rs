@@ -3,6 +3,7 @@
 use lodestar_core::id::ActionId;
 use lodestar_core::ladder::Severity;
 use lodestar_core::name::CalibrationClass;
+use lodestar_core::sensitivity::Sensitivity;
 use lodestar_core::time::Timestamp;
 use lodestar_kernel::opening::ComputedAt;
 use lodestar_policy::Mode;
@@ -21,6 +22,8 @@ pub struct Alert {
     /// Its proposal.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub proposed: Option<u64>,
+    /// How sensitive what it saw is.
+    pub sensitivity: Sensitivity,
     /// Which sentinel.
     pub sentinel: String,
     /// How grave.

@@ -9,6 +9,8 @@ use lodestar_core::sensitivity::Sensitivity;
 use lodestar_log::Event;
 use opentelemetry::KeyValue;
 
+use crate::inert;
+
 /// Most bytes of one content that are written out. Back ends cut or refuse attributes that are much longer.
 pub const MAX_CONTENT_BYTES: usize = 8 << 10;
 
@@ -108,8 +110,7 @@ pub(super) fn inert(text: &str) -> String {
 /// Characters that do not show what they are become escapes as JSON has them: in a string of JSON they mean
 /// the same, and on a screen they do nothing.
 fn push_inert(text: &mut String, c: char) {
-    let is_live = !matches!(c, '"' | '\\' | '\'') && c.escape_debug().len() > 1;
-    if !is_live {
+    if inert::is_inert(c) {
         return text.push(c);
     }
     let mut units = [0; 2];

@@ -19,7 +19,11 @@ pub(crate) struct Raw {
 
 impl Raw {
     pub(crate) fn read(project: &Project, session: &SessionId) -> Self {
-        let path = project.log().session(session).events_path();
+        Self::at(&project.log(), session)
+    }
+
+    pub(crate) fn at(log: &lodestar_log::ProjectLog, session: &SessionId) -> Self {
+        let path = log.session(session).events_path();
         let text = std::fs::read_to_string(path).unwrap();
         let lines = text.lines().enumerate().map(|(at, line)| {
             let mut line: Value = serde_json::from_str(line).unwrap();
@@ -442,10 +446,39 @@ fn answers(report: &Value, raw: &Raw) {
                 .iter()
                 .any(|quality| one["quality"] == *quality)
     });
+    // What independent direct evidence bears out did not become trusted on anybody's word.
+    let on_a_word = beliefs.iter().any(|one| {
+        let raised = list(one, "moves");
+        let mut raised = raised.iter().filter(|one| one["to"] == "supported");
+        raised.any(|one| one["authority"] != "auto_observation")
+    });
+    let borne_out = |one: &&Value| {
+        let raised = list(one, "moves");
+        one["truth"] == "supported" && raised.iter().any(|one| one["to"] == "supported")
+    };
+    let read = beliefs.iter().filter(|one| {
+        let weak = ["external_document", "model_inference"];
+        weak.iter().any(|quality| one["quality"] == *quality)
+    });
+    let unexplained = trusted
+        && read
+            .clone()
+            .any(|one| one["truth"] == "supported" && !borne_out(&one));
+    let answer = &answers["untrusted_became_trusted"];
     assert_eq!(
-        answers["untrusted_became_trusted"]["answer"] == "yes",
-        trusted
+        answer["answer"] == "yes",
+        on_a_word || unexplained,
+        "{answer}"
     );
+    if let Some((_, said)) = answer["because"].as_str().unwrap().split_once("; ")
+        && answer["answer"] == "no"
+    {
+        let many = read.filter(borne_out).count();
+        assert!(
+            said.starts_with(&format!("{many} of them are supported")),
+            "{said}"
+        );
+    }
     let unapproved = raw.of("action.cleared@1").any(|(seq, cleared)| {
         let proposed = raw
             .of("action.proposed@1")

@@ -67,6 +67,28 @@ async fn what_is_above_the_ceiling_stays_out_and_its_heads_are_proven() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn of_a_session_of_which_nothing_is_signed_yet_there_is_no_bundle() {
+    let (project, session) = poisoned().await;
+    project.will_be_edited();
+    let report = crate::told::report_of(&project, &session);
+    let dir = project.log().session(&session);
+    let checkpoint = lodestar_core::note::Checkpoint {
+        origin: dir.origin(),
+        size: 0,
+        root: lodestar_core::digest::sha256(b""),
+    };
+    let note = checkpoint.sign(&crate::governed::log_key());
+    std::fs::write(dir.checkpoint_path(), note.to_string()).unwrap();
+    let mut bytes = Vec::new();
+    let problem = bundle::write(&report, &dir, &trust(), &mut bytes).unwrap_err();
+    assert!(
+        problem.to_string().contains("nothing is proven yet"),
+        "{problem}"
+    );
+    assert!(bytes.is_empty());
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn every_byte_of_a_bundle_that_is_flipped_is_found() {
     let (project, session) = poisoned().await;
     let (bytes, _) = bundle_of(&project, &session, Sensitivity::Internal);

@@ -11,7 +11,15 @@ mod bundles;
 mod governed;
 mod inert;
 mod random;
+mod redacted;
 mod refusals;
 mod schema;
 mod signals;
 mod told;
+mod withheld;
+#[path = "../../../lodestar-guard/tests/it/world.rs"]
+#[allow(
+    dead_code,
+    reason = "what the sessions of other tests need is not all needed here"
+)]
+mod world;

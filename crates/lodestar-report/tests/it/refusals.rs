@@ -96,3 +96,40 @@ async fn another_sessions_trouble_is_in_the_ledger_and_ends_the_report_too() {
     std::fs::remove_dir_all(project.log().session(first.id()).dir()).unwrap();
     is_refused(&project_of(&project, second.id()), Because::NotIntact);
 }
+
+#[test]
+fn a_persons_session_without_a_defence_is_neither_told_nor_exported() {
+    use lodestar_firewall::store::MemoryStore;
+    use lodestar_guard::{Operator, OperatorSession};
+    use lodestar_log::verify::{VerifyOptions, verify_project};
+    use lodestar_report::otel::{NotAdmitted, admit};
+
+    let world = crate::world::World::new();
+    let session = OperatorSession::open(Operator {
+        log: world.log.clone(),
+        key: crate::world::key(),
+        trust: world.trust(),
+        keyring: world.keyring().without(&[Defence::Supersession]),
+        store: Box::new(MemoryStore::new()),
+        actor: "tester".parse().unwrap(),
+        purpose: "a test",
+    });
+    let session = session.unwrap();
+    let id = session.id().clone();
+    session.close("done").unwrap();
+    let (dir, trust) = (world.log.session(&id), world.trust());
+    let examination = lodestar_report::Examination {
+        dir: &dir,
+        trust: &trust,
+        ceiling: lodestar_core::sensitivity::Sensitivity::Internal,
+    };
+    is_refused(&examination.run(&|_| ()).unwrap(), Because::DefencesOff);
+    let options = VerifyOptions::default();
+    let verified = verify_project(&world.log, &trust, &options, &|_| ()).unwrap();
+    let replay = lodestar_replay::derive(&world.log, &id, &[], None).unwrap();
+    let refused = admit(&dir, &verified, &replay).unwrap_err();
+    assert!(
+        matches!(refused, NotAdmitted::DefencesOff { .. }),
+        "{refused}"
+    );
+}

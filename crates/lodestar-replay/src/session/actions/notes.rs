@@ -10,6 +10,7 @@ use crate::session::{Difference, SessionReplay};
 pub(super) struct Notes<'a> {
     pub(super) seq: u64,
     pub(super) time: Timestamp,
+    pub(super) parents: &'a [u64],
     pub(super) replay: &'a mut SessionReplay,
 }
 
@@ -20,6 +21,26 @@ impl Notes<'_> {
             recorded: recorded.into(),
             derived: derived.into(),
         });
+    }
+
+    /// What it says does not follow any more, because something that it rests on was redacted.
+    pub(super) fn cannot_tell(&mut self) {
+        if self.replay.redacted.last() != Some(&self.seq) {
+            self.replay.redacted.push(self.seq);
+        }
+    }
+
+    /// A difference, unless nobody can tell whether it is one.
+    pub(super) fn differ_if_known(
+        &mut self,
+        is_known: bool,
+        recorded: impl Into<String>,
+        derived: impl Into<String>,
+    ) {
+        match is_known {
+            true => self.differ(recorded, derived),
+            false => self.cannot_tell(),
+        }
     }
 
     pub(super) fn read<T: DeserializeOwned>(&mut self, payload: Value) -> Option<T> {

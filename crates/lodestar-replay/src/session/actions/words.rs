@@ -26,6 +26,18 @@ pub(super) struct Words {
     confirmations: SpentBefore,
     /// Requests that a rejection has ended, and that were not closed in words of their own yet.
     in_vain: BTreeSet<RequestId>,
+    /// The events that recorded requests.
+    recorded: BTreeMap<u64, RequestId>,
+    /// Requests of which a word was redacted, so that nobody can tell how they stand.
+    doubted: BTreeSet<RequestId>,
+    /// Redacted events that said which confirmation was spent.
+    confirmed: BTreeSet<u64>,
+    /// How many requests were redacted themselves.
+    redacted: usize,
+    /// Requests that only words about them tell of: no more than were redacted.
+    unseen: BTreeSet<RequestId>,
+    /// Whose grants were spent.
+    spent: BTreeSet<RequestId>,
     /// When the last of all that stands here was written: one thing is heard after the other.
     last: Option<Timestamp>,
 }
@@ -33,6 +45,48 @@ pub(super) struct Words {
 impl Words {
     pub(super) fn request(&self, id: RequestId) -> Option<&ApprovalRequest> {
         self.requests.get(id).map(|hearing| hearing.request())
+    }
+
+    /// A request was redacted.
+    pub(super) fn request_redacted(&mut self) {
+        self.redacted += 1;
+    }
+
+    /// Something that was said to the request that this event recorded was redacted.
+    pub(super) fn word_redacted(&mut self, recorded: Option<u64>) {
+        let request = recorded.and_then(|seq| self.recorded.get(&seq));
+        self.doubted.extend(request);
+    }
+
+    /// What a confirmation was spent on was redacted; the answer that counts it names this event.
+    pub(super) fn confirmation_redacted(&mut self, seq: u64) {
+        self.confirmed.insert(seq);
+    }
+
+    /// Something was redacted that may have ended requests of this act, or of any.
+    pub(super) fn in_doubt(&mut self, fingerprint: Option<Fingerprint>) {
+        let asked = self.recorded.values().filter(|id| {
+            let request = self.requests.get(**id).map(|hearing| hearing.request());
+            let act = request.map(|request| request.card.action.fingerprint);
+            fingerprint.is_none() || act == fingerprint
+        });
+        self.doubted.extend(asked);
+    }
+
+    /// Whether a request is one of those that were redacted.
+    pub(super) fn is_redacted(&self, id: RequestId) -> bool {
+        self.unseen.contains(&id)
+    }
+
+    /// Whether everything is there that was said to a request.
+    fn is_known(&mut self, id: RequestId) -> bool {
+        if self.requests.get(id).is_some() {
+            return !self.doubted.contains(&id);
+        }
+        if self.unseen.len() < self.redacted {
+            self.unseen.insert(id);
+        }
+        !self.unseen.contains(&id)
     }
 
     pub(super) fn requested(&mut self, request: ApprovalRequest, notes: &mut Notes<'_>) {
@@ -59,6 +113,7 @@ impl Words {
             notes.differ("a request", "that there was one of this id before");
         }
         self.asked.insert(action, id);
+        self.recorded.insert(notes.seq, id);
     }
 
     pub(super) fn answered(
@@ -75,9 +130,14 @@ impl Words {
         if is_late || !self.is_in_time(answer.request, answer.heard_at, notes.time) {
             notes.differ("an answer", "that it was heard at another time");
         }
+        let mut grounds = notes.parents.iter();
+        if answer.confirmation.is_some() && grounds.any(|seq| self.confirmed.contains(seq)) {
+            self.doubted.insert(answer.request);
+        }
+        let is_known = self.is_known(answer.request);
         let heard = match self.hear_again(answer, opening) {
             Ok(heard) => heard,
-            Err(derived) => return notes.differ("an answer", derived),
+            Err(derived) => return notes.differ_if_known(is_known, "an answer", derived),
         };
         let (derived, same) = match &heard {
             Ok(Counted::Grant { missing }) => {
@@ -92,7 +152,7 @@ impl Words {
             }
         };
         if !same {
-            notes.differ(format!("{kind}"), derived);
+            notes.differ_if_known(is_known, format!("{kind}"), derived);
         }
     }
 
@@ -140,12 +200,13 @@ impl Words {
             notes.differ(what, "that it was only recorded");
         }
         let (action, at) = (consumed.action, consumed.heard_at);
+        let is_known = self.is_asked(action);
         let again = self.act(action, at, notes.time, opening).and_then(|act| {
             let again = consumed.again(&act, &opening.confirmations.keys);
             again.map(|_| ()).map_err(|why| format!("that {why}"))
         });
         if let Err(derived) = again {
-            notes.differ(what, derived);
+            notes.differ_if_known(is_known, what, derived);
         }
         if !self.confirmations.take_in(consumed) {
             notes.differ(what, "that it was spent before");
@@ -163,7 +224,7 @@ impl Words {
             again.map_err(|why| format!("that {why}"))
         });
         if let Err(derived) = again {
-            notes.differ(what, derived);
+            notes.differ_if_known(self.is_asked(would.action), what, derived);
         }
     }
 
@@ -171,13 +232,21 @@ impl Words {
         let what = "a refused confirmation";
         let act = match self.act(refused.action, refused.heard_at, notes.time, opening) {
             Ok(act) => act,
-            Err(derived) => return notes.differ(what, derived),
+            Err(derived) => {
+                let is_known = self.is_asked(refused.action);
+                return notes.differ_if_known(is_known, what, derived);
+            }
         };
         let again = refused.again(&act, &opening.confirmations.keys);
         if again.as_ref() != Some(&refused.reason) {
             let derived = again.as_ref().map(Unmatched::to_string);
             notes.differ(what, derived.unwrap_or_else(|| "that it counts".to_owned()));
         }
+    }
+
+    /// Whether the request of an action would be here if there had been one.
+    fn is_asked(&self, action: ActionId) -> bool {
+        self.asked.contains_key(&action) || self.redacted == 0
     }
 
     /// The act that a confirmation was laid beside at a moment.
@@ -202,22 +271,54 @@ impl Words {
     pub(super) fn cleared(
         &mut self,
         cleared: &Cleared,
-        fingerprint: Fingerprint,
-        time: Timestamp,
+        fingerprint: Option<Fingerprint>,
+        notes: &mut Notes<'_>,
     ) -> Result<(), String> {
         let request = cleared
             .request
             .ok_or("that the action was held, and no request of it granted")?;
-        let taken_at = cleared.taken_at.filter(|taken_at| *taken_at <= time);
+        let taken_at = cleared.taken_at.filter(|taken_at| *taken_at <= notes.time);
         let taken_at = taken_at.ok_or("that its grants were taken at another time")?;
-        self.requests
-            .spend(request, fingerprint, &cleared.grants, taken_at)
-            .map_err(|problem| format!("that {problem}"))
+        let is_known = self.is_known(request);
+        if !self.spent.insert(request) {
+            return Err("that its grants were spent before".to_owned());
+        }
+        // Of a proposal that was redacted, the card shows the act.
+        let asked = self.request(request);
+        let act = fingerprint.or(asked.map(|asked| asked.card.action.fingerprint));
+        let Some(act) = act else {
+            notes.cannot_tell();
+            return Ok(());
+        };
+        if fingerprint.is_none() {
+            notes.cannot_tell();
+        }
+        let spent = self.requests.spend(request, act, &cleared.grants, taken_at);
+        match spent {
+            Err(_) if !is_known => {
+                notes.cannot_tell();
+                self.requests.close(request, Closing::Spent);
+                Ok(())
+            }
+            spent => spent.map_err(|problem| format!("that {problem}")),
+        }
     }
 
     /// Follows a rejection. One because the world had moved spends the grants that the call had leave
     /// by; `held` is the act, if it was held.
     pub(super) fn rejected(
+        &mut self,
+        rejected: &Rejected,
+        held: Option<Fingerprint>,
+        notes: &mut Notes<'_>,
+    ) {
+        let is_known = rejected.granted.is_none_or(|id| self.is_known(id));
+        if let Err(derived) = self.check_rejected(rejected, held) {
+            notes.differ_if_known(is_known, "a rejection", derived);
+        }
+    }
+
+    fn check_rejected(
         &mut self,
         rejected: &Rejected,
         held: Option<Fingerprint>,
@@ -251,8 +352,9 @@ impl Words {
     /// A request that is closed without a clearance: expired when its time was over, or spent in vain.
     pub(super) fn ended(&mut self, kind: EventType, closed: &Closed, notes: &mut Notes<'_>) {
         let Closed { request, closing } = *closed;
+        let is_known = self.is_known(request);
         if let Err(derived) = self.check_end(kind, request, closing, notes.time) {
-            notes.differ("the end of a request", derived);
+            notes.differ_if_known(is_known, "the end of a request", derived);
         }
         self.in_vain.remove(&request);
         self.requests.close(request, closing);

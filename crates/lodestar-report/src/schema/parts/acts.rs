@@ -186,6 +186,12 @@ pub(super) fn refused_call() -> Value {
     object(vec![
         ("seq", Must, "The event.", seq()),
         ("tool", May, "What was called.", text()),
+        (
+            "sensitivity",
+            Must,
+            "How sensitive what the event says is.",
+            words_of(Sensitivity::ALL),
+        ),
         ("kind", Must, "The kind, as the agent reads it.", text()),
         ("reason", Must, "In words.", text()),
     ])
@@ -201,6 +207,12 @@ pub(super) fn forged() -> Value {
         ("seq", Must, "The event that kept it.", seq()),
         ("what", Must, "What it was to be.", words_of(&kinds)),
         ("proposed", May, "The action that it was meant for.", seq()),
+        (
+            "sensitivity",
+            Must,
+            "How sensitive what the event says is.",
+            words_of(Sensitivity::ALL),
+        ),
         ("reason", Must, "The first check that failed.", text()),
     ])
 }

@@ -162,7 +162,12 @@ pub(super) fn hostile() -> Vec<Member> {
         ("because", Must, "Why it is here.", list(because)),
         ("source", Must, "Where it came from.", text()),
         ("bytes", Must, "How long it is.", count()),
-        ("sha256", May, "SHA-256 of its text.", digest()),
+        (
+            "sha256",
+            May,
+            "SHA-256 of its text; none above the ceiling.",
+            digest(),
+        ),
         (
             "begins",
             May,

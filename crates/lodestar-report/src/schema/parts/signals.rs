@@ -2,6 +2,7 @@
 
 use lodestar_core::calibration::BINS;
 use lodestar_core::ladder::Severity;
+use lodestar_core::sensitivity::Sensitivity;
 use lodestar_policy::Mode;
 use serde_json::{Value, json};
 
@@ -13,6 +14,12 @@ pub(super) fn alert() -> Value {
         ("seq", Must, "The event.", seq()),
         ("action", Must, "The action in which it saw it.", text()),
         ("proposed", May, "Its proposal.", seq()),
+        (
+            "sensitivity",
+            Must,
+            "How sensitive what it saw is.",
+            words_of(Sensitivity::ALL),
+        ),
         ("sentinel", Must, "Which sentinel.", text()),
         ("severity", Must, "How grave.", words_of(Severity::ALL)),
         (

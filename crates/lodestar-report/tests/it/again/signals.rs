@@ -31,11 +31,18 @@ fn alerts(raw: &Raw) -> Value {
         let proposed = raw
             .of("action.proposed@1")
             .find(|(_, one)| one["id"] == line["action"]);
-        let (proposed, _) = proposed.expect("an alert is about an action");
+        let (proposed, action) = proposed.expect("an alert is about an action");
+        let handles = &raw.contract(action)["data_sensitivity"];
+        let sensitivity = if *handles == "secret" {
+            "secret"
+        } else {
+            "internal"
+        };
         json!({
             "seq": seq,
             "action": line["action"],
             "proposed": proposed,
+            "sensitivity": sensitivity,
             "sentinel": line["sentinel"],
             "severity": line["severity"],
             "mode": line.get("mode").cloned().unwrap_or(json!("arbitrate")),
