@@ -31,8 +31,9 @@ pub struct RedactedRecord {
 }
 
 impl RedactedRecord {
-    /// Reads the payload of a `log.redacted@1` and checks the statement in it.
-    pub(crate) fn check(
+    /// Reads the payload of a `log.redacted@1` of this session and checks the statement in it. Nothing is
+    /// read from disk.
+    pub fn check(
         payload: &[u8],
         dir: &SessionDir,
         trust: &Trust,

@@ -357,16 +357,48 @@ fn a_report_is_told_in_every_form_and_a_forged_log_in_none() {
             .starts_with("<!doctype html>")
     );
 
+    for file in [&page, &proofs] {
+        use std::os::unix::fs::PermissionsExt as _;
+        let mode = fs::metadata(file).expect("written").permissions().mode();
+        assert_eq!(mode & 0o777, 0o600, "{file}");
+        let link = format!("{file}.link");
+        std::os::unix::fs::symlink(file, &link).expect("linked");
+        for flag in ["--out", "--proofs"] {
+            let args = ["--root", &root, "report", "tour", flag, &link];
+            let refused = run(&args).expect(2);
+            assert!(refused.err.contains("is a link"), "{}", refused.err);
+        }
+    }
+
     let key = format!("{config}/keys/log.pub");
     let elsewhere = World::bare();
-    let held = elsewhere
-        .run(&["log", "verify", "--bundle", &proofs, "--key", &key])
-        .expect(0);
+    let bundle = ["log", "verify", "--bundle", &proofs, "--key", &key];
+    let held = elsewhere.run(&bundle).expect(0);
     assert!(
         held.out.contains("proven under the signed checkpoint"),
         "{}",
         held.out
     );
+    assert!(held.out.contains("--report FILE compares"), "{}", held.out);
+    let with = |report: &str| {
+        let mut args = bundle.to_vec();
+        args.extend(["--report", report]);
+        elsewhere.run(&args)
+    };
+    let held = with(&page).expect(0);
+    assert!(held.out.contains("is the report that"), "{}", held.out);
+    let mut forged = fs::read(&page).expect("written");
+    forged.push(b' ');
+    let forged = elsewhere.write("forged.html", &String::from_utf8(forged).expect("UTF-8"));
+    let broken = with(forged.to_str().expect("UTF-8")).expect(1);
+    assert!(broken.out.contains("is not the report"), "{}", broken.out);
+    // Somebody else's installation vouches for nothing.
+    let mut command = world.command(&[
+        "--root", &root, "report", "tour", "--key", &key, "--proofs", &proofs,
+    ]);
+    command.env("LODESTAR_CONFIG_DIR", elsewhere.path("config"));
+    let refused = crate::world::Run::of(command.output().expect("started"));
+    assert_ne!(refused.code, 0, "{}", refused.out);
     let mut bytes = fs::read(&proofs).expect("written");
     let middle = bytes.len() / 2;
     bytes[middle] ^= 1;
@@ -427,7 +459,9 @@ fn a_promotion_in_another_session_cannot_be_edited_away() {
     world.add_operator();
     let told = crate::governed::told(&world);
     let belief = told.content.to_string();
-    world.run(&["belief", "promote", &belief, "--yes"]).expect(0);
+    world
+        .run(&["belief", "promote", &belief, "--yes"])
+        .expect(0);
     let path = promotion(&world);
     let operator = path
         .parent()
@@ -459,8 +493,14 @@ fn a_promotion_in_another_session_cannot_be_edited_away() {
     }
     // The line with the promotion, cut off and left out.
     let text = String::from_utf8(whole.clone()).expect("UTF-8");
-    let kept = text.lines().filter(|line| !line.contains("belief.promoted"));
-    fs::write(&path, kept.map(|line| format!("{line}\n")).collect::<String>()).expect("written");
+    let kept = text
+        .lines()
+        .filter(|line| !line.contains("belief.promoted"));
+    fs::write(
+        &path,
+        kept.map(|line| format!("{line}\n")).collect::<String>(),
+    )
+    .expect("written");
     refused("a line");
     fs::remove_file(&path).expect("removed");
     refused("no file");
