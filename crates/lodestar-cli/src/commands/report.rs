@@ -23,7 +23,7 @@ from it, the report says so and nothing else, and exits with 1. Everything in it
 that it rests on.
 
 With --proofs, these events and their proofs go into one file that `lodestar log verify --bundle`
-checks on another machine. The log's key seals it, so only the installation that wrote the log makes it.
+checks on another machine. The log's key seals it: only the installation that wrote the log can.
 
 Examples:
   lodestar report latest

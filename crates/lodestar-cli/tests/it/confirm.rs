@@ -168,11 +168,13 @@ fn a_decline_and_a_word_on_another_session_are_not_told_as_forged() {
             .collect()
     };
     assert_eq!(told(&report), ["unfitting"], "{}", report["forged"]);
-    configure(&world, "s-1", &section("enforce"));
+    let world = held("enforce");
+    configure(&world, "s-3", &section("enforce"));
+    world.run(&with(&["--decline"])).expect(0);
     world.run(&RUN).expect(0);
-    let report = world.run(&["report", "s-1", "--json"]).expect(0).json();
+    let report = world.run(&["report", "s-3", "--json"]).expect(0).json();
     assert_eq!(told(&report), ["declined"], "{}", report["forged"]);
-    let text = world.run(&["report", "s-1"]).expect(0).out;
+    let text = world.run(&["report", "s-3"]).expect(0).out;
     assert!(!text.to_lowercase().contains("forged"), "{text}");
 }
 
