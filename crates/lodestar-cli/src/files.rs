@@ -16,11 +16,39 @@ pub(crate) fn replace<T>(
     path: &Path,
     write: impl FnOnce(&mut dyn Write) -> Result<T, Failure>,
 ) -> Result<T, Failure> {
-    let failed = |e| Failure::io(path)(e);
     // A link keeps pointing where it points.
     let target = std::fs::canonicalize(path).unwrap_or_else(|_| path.to_owned());
+    replace_at(&target, path, 0o666, write)
+}
+
+/// The same for what holds content of a log: only its owner may read it, and it goes through no link to
+/// another file, which somebody else may have put there.
+pub(crate) fn replace_private<T>(
+    path: &Path,
+    write: impl FnOnce(&mut dyn Write) -> Result<T, Failure>,
+) -> Result<T, Failure> {
+    let is_link = path.symlink_metadata().is_ok_and(|it| it.is_symlink());
+    // `/dev/stdout` and the like are links too.
+    let is_no_file = path.metadata().is_ok_and(|it| !it.is_file());
+    if is_link && !is_no_file {
+        let shown = inert::path(path);
+        return Err(
+            Failure::usage(format!("`{shown}` is a link, and is not written through"))
+                .help("name the file itself"),
+        );
+    }
+    replace_at(path, path, 0o600, write)
+}
+
+fn replace_at<T>(
+    target: &Path,
+    path: &Path,
+    mode: u32,
+    write: impl FnOnce(&mut dyn Write) -> Result<T, Failure>,
+) -> Result<T, Failure> {
+    let failed = |e| Failure::io(path)(e);
     if target.metadata().is_ok_and(|metadata| !metadata.is_file()) {
-        let file = OpenOptions::new().write(true).open(&target);
+        let file = OpenOptions::new().write(true).open(target);
         return write_buffered(&mut file.map_err(failed)?, path, write);
     }
     let dir = match target.parent() {
@@ -29,12 +57,12 @@ pub(crate) fn replace<T>(
     };
     let mut temporary = tempfile::Builder::new()
         .prefix(".lodestar-")
-        .permissions(std::fs::Permissions::from_mode(0o666))
+        .permissions(std::fs::Permissions::from_mode(mode))
         .tempfile_in(dir)
         .map_err(|e| failed(without_path(&e)))?;
     let done = write_buffered(temporary.as_file_mut(), path, write)?;
     temporary.as_file().sync_all().map_err(failed)?;
-    temporary.persist(&target).map_err(|e| failed(e.error))?;
+    temporary.persist(target).map_err(|e| failed(e.error))?;
     Ok(done)
 }
 

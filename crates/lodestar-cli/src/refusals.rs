@@ -94,6 +94,9 @@ impl From<OpenError> for Failure {
             OpenError::Gate(_) => {
                 Self::usage(text).help("`lodestar policy check` shows each with the line it is on")
             }
+            OpenError::Calibration { .. } => Self::check(text).help(
+                "`lodestar log verify` names what is wrong; then measure again with `lodestar harness calibrate`, and that one counts",
+            ),
             OpenError::Guard(error) => error.into(),
             _ => Self::usage(text),
         }

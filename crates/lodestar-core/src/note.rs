@@ -16,6 +16,8 @@ use std::fmt;
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD as BASE64;
 
+use crate::key::SecretKey;
+
 pub use checkpoint::Checkpoint;
 pub use error::NoteError;
 pub use key::{NoteAlgorithm, NoteKey, NoteVerified, encode_secret, parse_secret};
@@ -100,6 +102,15 @@ impl Note {
     /// The signatures in the order of their lines, verified or not.
     pub fn signatures(&self) -> &[NoteSignature] {
         &self.signatures
+    }
+
+    /// Adds the signature line of a key under a name.
+    pub fn sign(&mut self, name: &str, key: &SecretKey) -> Result<(), NoteError> {
+        self.add_signature(NoteSignature {
+            name: name.to_owned(),
+            key_hash: NoteKey::ed25519(name, &key.public())?.key_hash(),
+            bytes: key.sign(self.text.as_bytes()).to_vec(),
+        })
     }
 
     /// Adds a signature line at the end; nothing is verified.

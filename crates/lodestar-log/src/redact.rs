@@ -31,7 +31,8 @@ pub struct RedactedRecord {
 }
 
 impl RedactedRecord {
-    /// Reads the payload of a `log.redacted@1` and checks the statement in it.
+    /// Reads the payload of a `log.redacted@1` of this session and checks the statement in it. Nothing is
+    /// read from disk.
     pub fn check(
         payload: &[u8],
         dir: &SessionDir,

@@ -3,14 +3,19 @@
 //! One file, one canonical JSON object a line, in this order: what it is; the public keys, for comparing;
 //! the session's signed checkpoint; the ledger's signed head with the records that opened and closed the
 //! session; the events in their order, each with its way to the checkpoint's root; the blobs that they
-//! name; and an end with counts and the SHA-256 of everything before it. It is written and read line by
-//! line, so its size costs no memory.
+//! name; an end with counts; and a seal, by which the key of the log vouches for everything before it. It is
+//! written and read line by line, so its size costs no memory.
 //!
 //! Nothing in it is believed because it is in it. [`check`] takes keys from elsewhere; the checkpoint must be
-//! signed by one of them, and everything else must lead to it. Payloads above the ceiling stay out: their
-//! heads, with the payloads' hashes, are proven all the same.
+//! signed by one of them, and everything else must lead to it. What the proofs cannot show, that nothing was
+//! left out and why payloads are missing, is on the word of whoever sealed it; so that too must be one of
+//! these keys. Payloads above the ceiling stay out: their heads, with the payloads' hashes, are proven all the
+//! same.
 
 mod check;
+mod checked;
+mod forms;
+mod seal;
 mod write;
 
 use lodestar_core::digest::Digest;
@@ -20,11 +25,13 @@ use lodestar_core::sensitivity::Sensitivity;
 use lodestar_log::ProvenEvent;
 use serde::{Deserialize, Serialize};
 
-pub use check::{Checked, Fault, check};
+pub use check::check;
+pub use checked::{Checked, Fault};
+pub use forms::Forms;
 pub use write::{BundleError, Written, write};
 
 /// What a bundle says it is.
-pub const FORMAT: &str = "lodestar.bundle/1";
+pub const FORMAT: &str = "lodestar.bundle/2";
 
 /// Blobs above this do not travel in a bundle; it says so.
 pub const MAX_BLOB: u64 = 64 << 20;
@@ -45,8 +52,10 @@ enum Piece {
     Event(EventPart),
     /// A blob.
     Blob(BlobPart),
-    /// The last.
+    /// How much there was.
     End(End),
+    /// The last: a signed note over everything before it.
+    Seal(String),
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -56,6 +65,10 @@ struct Head {
     project: ProjectId,
     session: SessionId,
     ceiling: Sensitivity,
+    /// The report that this proves, by its digests.
+    report: Forms,
+    /// Every event that it cites, rising.
+    cited: Vec<u64>,
 }
 
 /// A public key that the log was verified by where the bundle was made. It proves nothing here.
@@ -116,5 +129,6 @@ struct End {
     blobs: u64,
     /// Blobs that are too large to travel.
     left_out: u64,
-    sha256: Digest,
+    /// Changes of beliefs that the report tells and that other sessions hold: they are not in here.
+    elsewhere: u64,
 }

@@ -172,8 +172,8 @@ impl Examination<'_> {
         let is_believed = defences.contains(&Defence::ReportFromLog);
         let log = self.dir.project_log();
         let believed = is_believed.then_some(Defence::LogVerification);
+        // All sessions of the project: beliefs outlive sessions, so any of them can have a say in this one.
         let options = VerifyOptions {
-            session: Some(self.dir.session().clone()),
             taken_out: believed.into_iter().collect(),
             ..VerifyOptions::default()
         };
@@ -182,7 +182,7 @@ impl Examination<'_> {
         if !wrong.is_empty() {
             return Ok(self.refused(Because::NotIntact, wrong));
         }
-        let Some(verified) = project.sessions.first() else {
+        let Some(verified) = self.own(&project) else {
             let gone = Wrong::said("the ledger knows no such session, or its directory is gone");
             return Ok(self.refused(Because::NotIntact, vec![gone]));
         };
@@ -226,6 +226,12 @@ impl Examination<'_> {
         Ok(Projection::Report(Box::new(report)))
     }
 
+    /// What came of checking the session itself.
+    fn own<'p>(&self, project: &'p ProjectReport) -> Option<&'p SessionReport> {
+        let mut all = project.sessions.iter();
+        all.find(|one| one.session == *self.dir.session())
+    }
+
     fn refused(&self, because: Because, problems: Vec<Wrong>) -> Projection {
         Projection::Refused(Refused {
             format: FORMAT,
@@ -245,14 +251,15 @@ impl Examination<'_> {
         replay: &SessionReplay,
         mut fold: Fold<'_>,
     ) -> Result<Report, ReportError> {
-        let verified = project.sessions.first().ok_or(ReportError::Changed)?;
+        let verified = self.own(project).ok_or(ReportError::Changed)?;
         if !fold.has_seen(verified) {
             return Err(ReportError::Changed);
         }
-        let left_out = elsewhere::moved(self, log, &mut fold)?;
+        let left_out = elsewhere::moved(self, log, project, &mut fold)?;
         fold.settle();
         let hostile = fold.retained()?;
-        let answers = answers::answers(&fold, verified);
+        let mut answers = answers::answers(&fold, verified);
+        elsewhere::cite(&mut answers.untrusted_became_trusted, &fold.beliefs);
         let limits = limits(&fold, verified, &left_out);
         let integrity = self.integrity(project, verified, replay, &fold);
         let opened_at = fold.opened_at.ok_or(ReportError::Changed)?;

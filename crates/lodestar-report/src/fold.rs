@@ -61,7 +61,7 @@ struct Moved {
 /// What a pass over a session gathers.
 pub(crate) struct Fold<'a> {
     dir: &'a SessionDir,
-    ceiling: Sensitivity,
+    pub(crate) ceiling: Sensitivity,
     opening: Option<Opening>,
     /// How many events were verified.
     events: u64,

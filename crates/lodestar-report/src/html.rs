@@ -26,22 +26,29 @@ const STYLE: &str = include_str!("html/style.css");
 
 /// Writes a report, or why there is none.
 pub fn write(projection: &Projection, out: &mut dyn Write) -> io::Result<()> {
-    let mut page = Page {
-        out,
-        anchors: HashMap::new(),
-    };
     match projection {
-        Projection::Report(report) => {
-            page.anchors = anchors(report);
-            page.begin("Trust report", report.session.id.as_str())?;
-            told(report, &mut page)?;
-        }
+        Projection::Report(report) => report_in(report, out),
         Projection::Refused(refused) => {
+            let mut page = Page {
+                out,
+                anchors: HashMap::new(),
+            };
             page.begin("No report", refused.refused.session.as_str())?;
             refusal(&refused.refused, &mut page)?;
+            page.end()
         }
     }
-    page.raw("</main>\n</body>\n</html>\n")
+}
+
+/// Writes a report.
+pub(crate) fn report_in(report: &Report, out: &mut dyn Write) -> io::Result<()> {
+    let mut page = Page {
+        out,
+        anchors: anchors(report),
+    };
+    page.begin("Trust report", report.session.id.as_str())?;
+    told(report, &mut page)?;
+    page.end()
 }
 
 /// A page that is being written.
@@ -101,6 +108,10 @@ impl Page<'_> {
             }
         }
         self.raw("</span>")
+    }
+
+    fn end(&mut self) -> io::Result<()> {
+        self.raw("</main>\n</body>\n</html>\n")
     }
 
     fn begin(&mut self, what: &'static str, session: &str) -> io::Result<()> {

@@ -42,6 +42,21 @@ pub(crate) fn limits(fold: &Fold<'_>, verified: &SessionReport, others: &[String
             fold.odd.iter().map(|one| one.seq).collect(),
         );
     }
+    let withheld: Vec<u64> = fold
+        .actions
+        .iter()
+        .filter(|one| one.sensitivity > fold.ceiling)
+        .map(|one| one.seq)
+        .collect();
+    if !withheld.is_empty() {
+        add(
+            format!(
+                "What {} carried is not shown: it is above the ceiling of this report. A tool that nobody graded counts as secret; `--ceiling secret` shows it.",
+                words::count(withheld.len() as u64, "call")
+            ),
+            withheld,
+        );
+    }
     for other in others {
         add(other.clone(), Vec::new());
     }

@@ -41,7 +41,8 @@ fn refusal(refusal: &Refusal, out: &mut dyn Write) -> io::Result<()> {
     Ok(())
 }
 
-fn report_in(report: &Report, out: &mut dyn Write) -> io::Result<()> {
+/// Writes a report.
+pub(crate) fn report_in(report: &Report, out: &mut dyn Write) -> io::Result<()> {
     heading(report, out)?;
     writeln!(out, "## Answers\n")?;
     for answer in report.answers.all() {

@@ -50,7 +50,7 @@ pub struct Report {
     pub requests: Vec<Request>,
     /// Calls that did not become actions.
     pub refused_calls: Vec<RefusedCall>,
-    /// Statements and results in somebody else's name.
+    /// Statements that did not count, and results in somebody else's name.
     pub forged: Vec<Forged>,
     /// What is believed.
     pub beliefs: Beliefs,
@@ -244,7 +244,7 @@ pub struct Counts {
     pub groundless_decisions: u64,
 }
 
-/// Somebody spoke in another's name.
+/// Somebody spoke in another's name, or a genuine word did not count for what it met.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Forged {
     /// The event that kept it.
@@ -260,7 +260,7 @@ pub struct Forged {
     pub reason: String,
 }
 
-/// What was forged.
+/// What did not count.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum ForgedKind {
@@ -268,16 +268,27 @@ pub enum ForgedKind {
     Approval,
     /// Somebody's confirmation.
     Confirmation,
+    /// An operator's genuine word against the act: not forged.
+    Declined,
+    /// A genuine confirmation of another act, spent before, or out of its time: not forged.
+    Unfitting,
     /// Lodestar's own word, in a result of a tool.
     LodestarsWord,
 }
 
 impl ForgedKind {
+    /// Whether somebody spoke in another's name.
+    pub fn is_forged(self) -> bool {
+        !matches!(self, Self::Declined | Self::Unfitting)
+    }
+
     /// As people read it.
     pub fn shown(self) -> &'static str {
         match self {
             Self::Approval => "an approval that does not count",
             Self::Confirmation => "a confirmation that does not count",
+            Self::Declined => "an operator's genuine word against it",
+            Self::Unfitting => "a genuine confirmation that does not fit",
             Self::LodestarsWord => "a result that speaks in Lodestar's name",
         }
     }

@@ -363,7 +363,10 @@ impl Seeds {
                 return Err("the sample is not intact".into());
             };
             let mut bytes = Vec::new();
-            bundle::write(&report, dir, trust, &mut bytes)?;
+            bundle::write(&report, dir, trust, &sample::log_key(), &mut bytes)?;
+            if !bundle::check(&mut &*bytes, trust)?.holds() {
+                return Err("the sample's bundle does not hold".into());
+            }
             Ok::<_, Box<dyn Error>>(String::from_utf8(bytes)?)
         };
         let whole = write(Sensitivity::Internal)?;

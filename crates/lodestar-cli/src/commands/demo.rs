@@ -155,7 +155,7 @@ fn reports(scene: &Scene, trust: &Trust) -> Result<Vec<PathBuf>, Failure> {
     let mut written = Vec::new();
     for (name, format) in forms {
         let path = scene.beside(name);
-        files::replace(&path, |out| Ok(report::render(&told, format, out)?))?;
+        files::replace_private(&path, |out| Ok(report::render(&told, format, out)?))?;
         written.push(path);
     }
     Ok(written)

@@ -11,6 +11,7 @@ use lodestar_report::{Examination, Projection, ReportError, bundle, html, markdo
 
 use crate::cli::App;
 use crate::failure::{Exit, Failure};
+use crate::installation::Installation;
 use crate::place::SessionName;
 use crate::progress::Progress;
 use crate::trust::{self, LogKeys};
@@ -22,7 +23,7 @@ from it, the report says so and nothing else, and exits with 1. Everything in it
 that it rests on.
 
 With --proofs, these events and their proofs go into one file that `lodestar log verify --bundle`
-checks on another machine.
+checks on another machine. The log's key seals it: only the installation that wrote the log can.
 
 Examples:
   lodestar report latest
@@ -103,14 +104,18 @@ pub(crate) fn run(args: &ReportArgs, app: &mut App) -> Result<Exit, Failure> {
     };
     // First: what is printed last stays in sight.
     let bundled = match (&args.proofs, &projection) {
-        (Some(path), Projection::Report(report)) => Some(files::replace(path, |out| {
-            bundle::write(report, &dir, &trust, out)
-                .map_err(|problem| Failure::check(format!("there is no bundle: {problem}")))
-        })?),
+        (Some(path), Projection::Report(report)) => {
+            // The proofs show what is there; that nothing is missing is on the word of the log's key.
+            let key = Installation::locate()?.log_secret()?;
+            Some(files::replace_private(path, |out| {
+                bundle::write(report, &dir, &trust, &key, out)
+                    .map_err(|problem| Failure::check(format!("there is no bundle: {problem}")))
+            })?)
+        }
         _ => None,
     };
     match &args.out {
-        Some(path) => files::replace(path, |out| Ok(render(&projection, format, out)?))?,
+        Some(path) => files::replace_private(path, |out| Ok(render(&projection, format, out)?))?,
         None => render(&projection, format, &mut app.out)?,
     }
     match &projection {

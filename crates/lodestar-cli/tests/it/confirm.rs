@@ -153,6 +153,31 @@ fn a_decline_is_dropped_as_well_and_opens_nothing() {
     assert!(matches!(refused.reason, Unmatched::Declined { .. }));
 }
 
+/// Both are signed by one who may: the report tells them from what was forged.
+#[test]
+fn a_decline_and_a_word_on_another_session_are_not_told_as_forged() {
+    let world = held("enforce");
+    world.run(&with(&["--decline"])).expect(0);
+    configure(&world, "s-2", &section("enforce"));
+    world.run(&RUN).expect(0);
+    let report = world.run(&["report", "s-2", "--json"]).expect(0).json();
+    let told = |report: &Value| -> Vec<String> {
+        let list = report["forged"].as_array().expect("a list");
+        list.iter()
+            .map(|one| one["what"].as_str().expect("a word").to_owned())
+            .collect()
+    };
+    assert_eq!(told(&report), ["unfitting"], "{}", report["forged"]);
+    let world = held("enforce");
+    configure(&world, "s-3", &section("enforce"));
+    world.run(&with(&["--decline"])).expect(0);
+    world.run(&RUN).expect(0);
+    let report = world.run(&["report", "s-3", "--json"]).expect(0).json();
+    assert_eq!(told(&report), ["declined"], "{}", report["forged"]);
+    let text = world.run(&["report", "s-3"]).expect(0).out;
+    assert!(!text.to_lowercase().contains("forged"), "{text}");
+}
+
 #[test]
 fn other_arguments_are_another_act() {
     let world = held("enforce");

@@ -125,7 +125,7 @@ fn a_redacted_event_has_no_payload_and_names_who_took_it() {
 }
 
 #[test]
-fn a_link_stays_a_link_and_what_is_no_file_is_not_replaced_by_one() {
+fn nothing_is_written_through_a_link_and_what_is_no_file_is_not_replaced_by_one() {
     use std::os::unix::fs::FileTypeExt as _;
     let world = World::new();
     world.closed("web", "s-1");
@@ -136,8 +136,15 @@ fn a_link_stays_a_link_and_what_is_no_file_is_not_replaced_by_one() {
         let path = path.to_str().expect("UTF-8").to_owned();
         world.run(&["log", "export", "--out", &path])
     };
-    out(&link).expect(0);
+    let run = out(&link).expect(2);
+    assert!(run.err.contains("is a link"), "{}", run.err);
     assert!(link.is_symlink());
+    assert_eq!(fs::read_to_string(&target).expect("readable"), "old");
+    let dangling = world.path("dangling");
+    std::os::unix::fs::symlink(world.path("nothing"), &dangling).expect("linked");
+    out(&dangling).expect(2);
+    assert!(!world.path("nothing").exists());
+    out(&target).expect(0);
     assert_eq!(
         fs::read_to_string(&target)
             .expect("readable")

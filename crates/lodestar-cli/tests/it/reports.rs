@@ -357,16 +357,48 @@ fn a_report_is_told_in_every_form_and_a_forged_log_in_none() {
             .starts_with("<!doctype html>")
     );
 
+    for file in [&page, &proofs] {
+        use std::os::unix::fs::PermissionsExt as _;
+        let mode = fs::metadata(file).expect("written").permissions().mode();
+        assert_eq!(mode & 0o777, 0o600, "{file}");
+        let link = format!("{file}.link");
+        std::os::unix::fs::symlink(file, &link).expect("linked");
+        for flag in ["--out", "--proofs"] {
+            let args = ["--root", &root, "report", "tour", flag, &link];
+            let refused = run(&args).expect(2);
+            assert!(refused.err.contains("is a link"), "{}", refused.err);
+        }
+    }
+
     let key = format!("{config}/keys/log.pub");
     let elsewhere = World::bare();
-    let held = elsewhere
-        .run(&["log", "verify", "--bundle", &proofs, "--key", &key])
-        .expect(0);
+    let bundle = ["log", "verify", "--bundle", &proofs, "--key", &key];
+    let held = elsewhere.run(&bundle).expect(0);
     assert!(
         held.out.contains("proven under the signed checkpoint"),
         "{}",
         held.out
     );
+    assert!(held.out.contains("--report FILE compares"), "{}", held.out);
+    let with = |report: &str| {
+        let mut args = bundle.to_vec();
+        args.extend(["--report", report]);
+        elsewhere.run(&args)
+    };
+    let held = with(&page).expect(0);
+    assert!(held.out.contains("is the report that"), "{}", held.out);
+    let mut forged = fs::read(&page).expect("written");
+    forged.push(b' ');
+    let forged = elsewhere.write("forged.html", &String::from_utf8(forged).expect("UTF-8"));
+    let broken = with(forged.to_str().expect("UTF-8")).expect(1);
+    assert!(broken.out.contains("is not the report"), "{}", broken.out);
+    // Somebody else's installation vouches for nothing.
+    let mut command = world.command(&[
+        "--root", &root, "report", "tour", "--key", &key, "--proofs", &proofs,
+    ]);
+    command.env("LODESTAR_CONFIG_DIR", elsewhere.path("config"));
+    let refused = crate::world::Run::of(command.output().expect("started"));
+    assert_ne!(refused.code, 0, "{}", refused.out);
     let mut bytes = fs::read(&proofs).expect("written");
     let middle = bytes.len() / 2;
     bytes[middle] ^= 1;
@@ -406,4 +438,86 @@ fn a_session_of_a_world_without_a_defence_has_no_report() {
     command.env("LODESTAR_CONFIG_DIR", format!("{shown}/config"));
     let told = crate::world::Run::of(command.output().expect("started")).expect(1);
     assert!(told.out.contains("defences taken out"), "{}", told.out);
+}
+
+/// The session of the operator who promoted something, and its events.
+fn promotion(world: &World) -> std::path::PathBuf {
+    let log = world.log("web");
+    let sessions = log.sessions_on_disk().expect("read");
+    let mut operators = sessions.iter().filter(|id| id.as_str().starts_with("op-"));
+    let dirs = operators.by_ref().map(|id| log.session(id));
+    dirs.map(|dir| dir.events_path())
+        .find(|path| {
+            fs::read_to_string(path)
+                .expect("readable")
+                .contains("belief.promoted")
+        })
+        .expect("somebody promoted something")
+}
+
+/// Beliefs outlive sessions, so a promotion lies in a session of its own. Whoever edits that one edits what
+/// the report of this one says.
+#[test]
+fn a_promotion_in_another_session_cannot_be_edited_away() {
+    let world = World::new();
+    world.will_be_edited();
+    world.add_operator();
+    let told = crate::governed::told(&world);
+    let belief = told.content.to_string();
+    world
+        .run(&["belief", "promote", &belief, "--yes"])
+        .expect(0);
+    let path = promotion(&world);
+    let operator = path
+        .parent()
+        .and_then(Path::file_name)
+        .and_then(|name| name.to_str())
+        .expect("a name")
+        .to_owned();
+    let report = world.run(&["report", "s-1", "--json"]).expect(0).json();
+    let answer = &report["answers"]["untrusted_became_trusted"];
+    assert_eq!(answer["answer"], "yes");
+    let because = answer["because"].as_str().expect("text");
+    assert!(because.contains(&operator), "{because}");
+
+    let refused = |what: &str| {
+        let run = world.run(&["report", "s-1", "--json"]).expect(1);
+        let page = run.json();
+        assert_eq!(page["refused"]["because"], "not_intact", "{what}");
+        assert!(page["refused"].to_string().contains(&operator), "{page}");
+        assert!(page.get("answers").is_none(), "{what}: {page}");
+        let page = world.run(&["report", "s-1"]).expect(1);
+        assert!(page.out.starts_with("# NO REPORT"), "{what}: {}", page.out);
+    };
+    let whole = fs::read(&path).expect("readable");
+    for at in (0..whole.len()).step_by(whole.len() / 13) {
+        let mut edited = whole.clone();
+        edited[at] ^= 1;
+        fs::write(&path, edited).expect("written");
+        refused("a byte");
+    }
+    // The line with the promotion, cut off and left out.
+    let text = String::from_utf8(whole.clone()).expect("UTF-8");
+    let kept = text
+        .lines()
+        .filter(|line| !line.contains("belief.promoted"));
+    fs::write(
+        &path,
+        kept.map(|line| format!("{line}\n")).collect::<String>(),
+    )
+    .expect("written");
+    refused("a line");
+    fs::remove_file(&path).expect("removed");
+    refused("no file");
+    let aside = world.path("aside");
+    fs::write(&aside, &whole).expect("written");
+    std::os::unix::fs::symlink(&aside, &path).expect("linked");
+    refused("a link");
+    fs::remove_file(&path).expect("removed");
+    let made = std::process::Command::new("mkfifo").arg(&path).status();
+    assert!(made.expect("mkfifo").success());
+    refused("a pipe");
+    fs::remove_file(&path).expect("removed");
+    fs::write(&path, &whole).expect("written");
+    world.run(&["report", "s-1"]).expect(0);
 }

@@ -70,11 +70,7 @@ impl Checkpoint {
     fn try_sign(&self, key: &SecretKey) -> Result<Note, NoteError> {
         check_name(&self.origin)?;
         let mut note = Note::new(self.body())?;
-        note.add_signature(NoteSignature {
-            name: self.origin.clone(),
-            key_hash: NoteKey::ed25519(&self.origin, &key.public())?.key_hash(),
-            bytes: key.sign(note.text().as_bytes()).to_vec(),
-        })?;
+        note.sign(&self.origin, key)?;
         Ok(note)
     }
 

@@ -7,6 +7,7 @@ use std::sync::Arc;
 
 use lodestar_core::defence::Defence;
 use lodestar_core::fingerprint::NormalPath;
+use lodestar_core::name::Excerpt;
 use lodestar_firewall::store::{MemoryStore, PostgresStore, SqliteStore, Store};
 use lodestar_kernel::measure::World;
 use lodestar_kernel::opening::{CalibrationInForce, ComputedAt, Opening, PolicyRecord};
@@ -38,7 +39,8 @@ pub(super) fn normal_root(config: &Config) -> Option<NormalPath> {
     NormalPath::new(root).ok()
 }
 
-/// What was measured of beliefs, for the sentinel that looks at it.
+/// What was measured of beliefs, for the sentinel that looks at it. Where the latest measurement does not
+/// count there may have been flags that nobody knows now, and no older one says so: there is no session then.
 pub(super) fn calibration(
     config: &Config,
     keys: &Keys,
@@ -48,13 +50,13 @@ pub(super) fn calibration(
         return Ok(None);
     }
     let Latest { measured, ignored } = latest(log, &keys.trust())?;
-    let ignored = ignored.into_iter();
-    let mut in_force = CalibrationInForce {
-        ignored: ignored
-            .map(|one| format!("session `{}`: {}", one.session, one.reason))
-            .collect(),
-        ..CalibrationInForce::default()
-    };
+    if let Some(refused) = ignored.first() {
+        return Err(OpenError::Calibration {
+            session: Excerpt::of(&refused.session),
+            reason: Excerpt::of(&refused.reason),
+        });
+    }
+    let mut in_force = CalibrationInForce::default();
     if let Some(Measured {
         session,
         seq,

@@ -129,6 +129,16 @@ pub enum OpenError {
     /// The configuration asks for a shared store and does not say where it is.
     #[error("`persistence.backend = \"postgres\"` needs `connection_string_env`")]
     NoConnectionNamed,
+    /// What was measured last cannot be believed, so nobody knows which classes of beliefs are flagged.
+    #[error(
+        "session `{session}` has the latest calibration, and it does not count: {reason}; the sentinel `calibration-flag` does not go by an older one"
+    )]
+    Calibration {
+        /// The session.
+        session: Excerpt,
+        /// Why it does not count.
+        reason: Excerpt,
+    },
     /// The scope of the configuration is none.
     #[error(transparent)]
     Scope(#[from] BadScope),

@@ -9,7 +9,7 @@ use lodestar_core::ladder::Verdict;
 use lodestar_core::name::{ActorId, CalibrationClass, SessionId};
 use lodestar_firewall::row::keys::Keyring;
 use lodestar_firewall::store::SqliteStore;
-use lodestar_guard::{Holds, Operator, OperatorSession, Session};
+use lodestar_guard::{Holds, OpenError, Operator, OperatorSession, Session};
 use lodestar_kernel::tool::Output;
 use lodestar_log::Trust;
 use lodestar_replay::calibration::{
@@ -337,34 +337,62 @@ async fn another_class_or_no_sentinel_changes_nothing() {
     );
 }
 
+/// Tries to open a session that goes by calibrations, which must fail and name this one.
+async fn refused(project: &Project, calibration: &SessionId) {
+    let setup = project.setup(&flagged(""), &page());
+    let refused = setup.holds(Holds::Leave).open().await.map(|_| ());
+    match refused {
+        Err(OpenError::Calibration { session, .. }) => {
+            assert_eq!(session.to_string(), calibration.to_string());
+        }
+        other => panic!("{other:?}"),
+    }
+}
+
 #[tokio::test]
-async fn a_calibration_that_was_edited_is_ignored_and_named_and_an_older_one_counts() {
-    let project = Project::new();
-    let older = record(&project, &computed(&["extract/content"]));
-    let newer = record(&project, &computed(&["extract/other"]));
-    edit(&project, &newer, "calibration.computed@1", 0, |payload| {
-        *payload = json!({"classes": [], "sessions": 1});
-    });
-    let trust = Trust::only(log_key().public());
-    let found = latest(&project.log(), &trust).unwrap();
-    assert_eq!(found.measured.unwrap().session, older);
-    assert_eq!(found.ignored[0].session, newer.to_string());
-    // The session that opens says so, and goes by the one that holds.
-    let session = project.open(&flagged(""), &page()).await;
-    let calibration = session.calibration().unwrap();
-    assert_eq!(calibration.computed.as_ref().unwrap().session, older);
-    assert!(
-        calibration.ignored[0].contains(newer.as_str()),
-        "{calibration:?}"
-    );
-    assert_eq!(mail(&session).await, Some(Verdict::Hold));
-    session.close("done").await.unwrap();
-    let events = project.events(session.id());
-    assert_eq!(
-        events[0].1["calibration"]["flagged"],
-        json!(["extract/content"])
-    );
-    assert!(project.replay(session.id()).agrees());
+async fn under_a_calibration_that_was_edited_or_is_gone_no_session_opens_until_one_measures_again()
+{
+    for gone in [false, true] {
+        let project = Project::new();
+        project.will_be_edited();
+        let older = record(&project, &computed(&["extract/other"]));
+        let newer = record(&project, &computed(&["extract/content"]));
+        if gone {
+            std::fs::remove_dir_all(project.log().session(&newer).dir()).unwrap();
+        } else {
+            edit(&project, &newer, "calibration.computed@1", 0, |payload| {
+                *payload = json!({"classes": [], "sessions": 1});
+            });
+        }
+        let trust = Trust::only(log_key().public());
+        let found = latest(&project.log(), &trust).unwrap();
+        assert_eq!(found.measured.unwrap().session, older);
+        assert_eq!(found.ignored[0].session, newer.to_string());
+        // Going by the older one would lose the flag.
+        refused(&project, &newer).await;
+        // Without the sentinel nobody looks at it.
+        let plain = flagged("").replace("sentinels = [\"calibration-flag\"]\n", "");
+        let session = project.open(&plain, &page()).await;
+        session.close("done").await.unwrap();
+        // The only one there was is no exception.
+        let alone = Project::new();
+        alone.will_be_edited();
+        let only = record(&alone, &computed(&["extract/content"]));
+        let path = alone.log().session(&only).events_path();
+        let mut bytes = std::fs::read(&path).unwrap();
+        let middle = bytes.len() / 2;
+        bytes[middle] ^= 1;
+        std::fs::write(&path, bytes).unwrap();
+        refused(&alone, &only).await;
+
+        let again = record(&project, &computed(&["extract/content"]));
+        let session = project.open(&flagged(""), &page()).await;
+        let calibration = session.calibration().unwrap();
+        assert_eq!(calibration.computed.as_ref().unwrap().session, again);
+        assert_eq!(mail(&session).await, Some(Verdict::Hold));
+        session.close("done").await.unwrap();
+        assert!(project.replay(session.id()).agrees());
+    }
 }
 
 #[tokio::test]

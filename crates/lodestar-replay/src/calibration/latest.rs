@@ -49,7 +49,8 @@ pub struct Latest {
     pub ignored: Vec<Refused>,
 }
 
-/// Finds the latest calibration of a project. A session that does not verify is named and passed over.
+/// Finds the latest calibration of a project. Sessions after it that do not verify are named: whoever goes by
+/// calibrations decides what follows from that.
 pub fn latest(log: &ProjectLog, trust: &Trust) -> Result<Latest, ReplayError> {
     let mut latest = Latest::default();
     if !log.ledger_path().exists() {
@@ -97,6 +98,10 @@ fn computed(
     let report = report.map_err(|problem| problem.to_string())?;
     if let Some(problem) = report.problems.first() {
         return Err(problem.to_string());
+    }
+    if report.events == 0 {
+        // Its start was interrupted: nobody measured.
+        return Ok(None);
     }
     let reader = Reader::open(dir).map_err(|problem| problem.to_string())?;
     let mut found = None;

@@ -1,78 +1,25 @@
 //! Checking a bundle, with keys from elsewhere.
 
-use std::collections::BTreeSet;
+mod parts;
+
+use std::collections::{BTreeMap, BTreeSet};
 use std::io::{self, BufRead, Read as _};
 
-use base64::Engine as _;
-use base64::engine::general_purpose::STANDARD as BASE64;
 use lodestar_core::canonical;
-use lodestar_core::digest::{Digest, Hasher, sha256};
+use lodestar_core::digest::{Digest, Hasher};
 use lodestar_core::event::EventType;
-use lodestar_core::name::{ProjectId, SessionId};
-use lodestar_core::sensitivity::Sensitivity;
-use lodestar_core::time::Timestamp;
-use lodestar_log::{ProvenEvent, ProvenHead, SignedCheckpoint, Trust};
-use serde::{Deserialize as _, Serialize};
+use lodestar_core::name::SessionId;
+use lodestar_log::{SignedCheckpoint, Trust};
+use serde::Deserialize as _;
 
-use super::write::blobs_of;
-use super::{BlobPart, End, EventPart, FORMAT, Head, LedgerPart, MAX_BLOB, Piece, Without};
+use super::checked::{Checked, Fault};
+use super::{End, FORMAT, Head, LedgerPart, MAX_BLOB, Piece, seal};
 use crate::{inert, words};
 
 /// The longest line: a blob in base64 and what surrounds it.
 const MAX_LINE: u64 = MAX_BLOB / 3 * 4 + (1 << 20);
 /// Problems that are listed; the rest is counted.
 const MOST_FAULTS: usize = 100;
-
-/// Something in a bundle that does not hold.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-pub struct Fault {
-    /// The line of the file, from 1.
-    pub line: u64,
-    /// What is wrong, in words, inert.
-    pub problem: String,
-}
-
-/// What a bundle shows, once it has been checked.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
-pub struct Checked {
-    /// The project; none where the bundle does not even say.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub project: Option<ProjectId>,
-    /// The session.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub session: Option<SessionId>,
-    /// The ceiling that it was made with.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub ceiling: Option<Sensitivity>,
-    /// How many events the signed checkpoint covers.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub size: Option<u64>,
-    /// The root that it commits to.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub root: Option<Digest>,
-    /// Events that are proven.
-    pub events: u64,
-    /// Events of which only the head is here because they are above the ceiling.
-    pub withheld: Vec<(u64, Sensitivity)>,
-    /// Events that were redacted in the log.
-    pub redacted: Vec<u64>,
-    /// Blobs that are as the events say.
-    pub blobs: u64,
-    /// When the ledger says that the session was closed with this checkpoint.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub closed_at: Option<Timestamp>,
-    /// What is worth knowing and not wrong.
-    pub remarks: Vec<String>,
-    /// Everything that is wrong.
-    pub problems: Vec<Fault>,
-}
-
-impl Checked {
-    /// Whether everything holds.
-    pub fn holds(&self) -> bool {
-        self.problems.is_empty()
-    }
-}
 
 /// Reads a bundle and checks all of it. Only keys of `trust` count.
 pub fn check(bundle: &mut dyn BufRead, trust: &Trust) -> io::Result<Checked> {
@@ -86,6 +33,9 @@ pub fn check(bundle: &mut dyn BufRead, trust: &Trust) -> io::Result<Checked> {
         note: String::new(),
         opening: None,
         last: None,
+        cited: Vec::new(),
+        gone: BTreeMap::new(),
+        answered: BTreeSet::new(),
         named: BTreeSet::new(),
         found: BTreeSet::new(),
         more: 0,
@@ -114,6 +64,8 @@ enum Stage {
     Ledger,
     Events,
     Blobs,
+    End,
+    Seal,
     Over,
 }
 
@@ -128,6 +80,12 @@ struct Checker<'a> {
     /// The leaf hash of the record that opened the session.
     opening: Option<Digest>,
     last: Option<u64>,
+    /// Events that the report cites and that did not come yet, the last first.
+    cited: Vec<u64>,
+    /// Events that are said to be redacted, by their leaf hashes.
+    gone: BTreeMap<u64, Digest>,
+    /// Events that an operator's statement redacts, with their leaf hashes.
+    answered: BTreeSet<(u64, Digest)>,
     /// Blobs that events name, and those that are here.
     named: BTreeSet<Digest>,
     found: BTreeSet<Digest>,
@@ -149,7 +107,7 @@ impl Checker<'_> {
     /// Takes in a line; false where nothing after it can be understood.
     fn take(&mut self, line: &[u8]) -> bool {
         if self.stage == Stage::Over {
-            self.fault("something follows behind the end");
+            self.fault("something follows behind the seal");
             return false;
         }
         let Some(text) = line.strip_suffix(b"\n") else {
@@ -171,12 +129,15 @@ impl Checker<'_> {
             Piece::Ledger(_) => Stage::Ledger,
             Piece::Event(_) => Stage::Events,
             Piece::Blob(_) => Stage::Blobs,
-            Piece::End(_) => Stage::Over,
+            Piece::End(_) => Stage::End,
+            Piece::Seal(_) => Stage::Seal,
         };
-        // The first four come once and in this order; of events and blobs there may be any number.
+        // Most come once and in this order; of events and blobs there may be any number.
         let is_next = match stage {
-            Stage::Head | Stage::Keys | Stage::Checkpoint | Stage::Ledger => stage == self.stage,
-            later => self.stage >= Stage::Events && later >= self.stage,
+            Stage::Events | Stage::Blobs | Stage::End => {
+                (Stage::Events..=Stage::Blobs).contains(&self.stage) && stage >= self.stage
+            }
+            once => once == self.stage,
         };
         if !is_next {
             self.fault(
@@ -188,7 +149,9 @@ impl Checker<'_> {
             Stage::Keys => Stage::Checkpoint,
             Stage::Checkpoint => Stage::Ledger,
             Stage::Ledger => Stage::Events,
-            later => later,
+            Stage::End => Stage::Seal,
+            Stage::Seal => Stage::Over,
+            several => several,
         };
         match piece {
             Piece::Bundle(head) => self.head(head),
@@ -198,6 +161,7 @@ impl Checker<'_> {
             Piece::Event(part) => self.event(&part),
             Piece::Blob(part) => self.blob(&part),
             Piece::End(end) => self.end(&end),
+            Piece::Seal(seal) => self.seal(&seal),
         }
         self.hasher.update(line);
         true
@@ -210,6 +174,12 @@ impl Checker<'_> {
         self.checked.project = Some(head.project);
         self.checked.session = Some(head.session);
         self.checked.ceiling = Some(head.ceiling);
+        self.checked.report = Some(head.report);
+        if !head.cited.is_sorted_by(|one, next| one < next) || head.cited.first() != Some(&0) {
+            self.fault("the list of what the report cites does not begin with 0, or does not rise");
+        }
+        self.cited = head.cited;
+        self.cited.reverse();
     }
 
     /// What the checkpoints of this project and session are of.
@@ -281,75 +251,31 @@ impl Checker<'_> {
             self.fault("the ledger's record of how the session was opened is missing");
         }
         if self.checked.closed_at.is_none() {
-            let remark = "the ledger has no closing record of the session: it was still open";
+            let remark = "no closing record of the session is included: whether it was closed is not shown here";
             self.checked.remarks.push(remark.to_owned());
         }
     }
 
-    fn event(&mut self, part: &EventPart) {
-        let Some(signed) = &self.checkpoint else {
-            return self.fault("there is no checkpoint that this event could be proven by");
-        };
-        let proven = match signed.check(&part.event, &part.path) {
-            Ok(proven) => proven,
-            Err(problem) => return self.fault(problem),
-        };
-        if self.last.is_some_and(|last| proven.seq <= last) {
-            self.fault("events are repeated or out of order");
-        }
-        self.last = Some(proven.seq);
-        if proven.seq == 0 && self.opening != Some(proven.prev) {
-            self.fault(
-                "the session's first event does not follow its opening record in the ledger",
-            );
-        }
-        self.disclosed(part, &proven);
-        self.checked.events += 1;
-    }
-
-    fn disclosed(&mut self, part: &EventPart, proven: &ProvenHead) {
-        match (&part.event, part.without) {
-            (ProvenEvent::Line(_), None) => {
-                let payload = proven.payload.as_ref();
-                self.named.extend(payload.map(blobs_of).unwrap_or_default());
-            }
-            (ProvenEvent::Head(_), Some(Without::Withheld(level))) => {
-                if self.checked.ceiling.is_some_and(|ceiling| level <= ceiling) {
-                    self.fault("a payload is withheld that is not above the ceiling");
-                }
-                self.checked.withheld.push((proven.seq, level));
-            }
-            (ProvenEvent::Head(_), Some(Without::Redacted)) => {
-                self.checked.redacted.push(proven.seq);
-            }
-            (ProvenEvent::Head(_), None) => self.fault("a payload is missing without a reason"),
-            (ProvenEvent::Line(_), Some(_)) => {
-                self.fault("a payload is there that is said to be left out");
-            }
-        }
-    }
-
-    fn blob(&mut self, part: &BlobPart) {
-        let Ok(bytes) = BASE64.decode(&part.base64) else {
-            return self.fault("a blob is not strict base64");
-        };
-        if sha256(&bytes) != part.sha256 {
-            return self.fault("a blob is not the one that it is named after");
-        }
-        if !self.named.contains(&part.sha256) {
-            return self.fault("no event names this blob");
-        }
-        if self.found.last().is_some_and(|last| part.sha256 <= *last) {
-            return self.fault("blobs are repeated or out of order");
-        }
-        self.found.insert(part.sha256);
-        self.checked.blobs += 1;
-    }
-
     fn end(&mut self, end: &End) {
-        let hasher = std::mem::replace(&mut self.hasher, Hasher::new());
-        if hasher.finish() != end.sha256 {
-            self.fault("what stands before the end is not what was written");
+        if self.checked.events == 0 {
+            self.fault("no event is proven");
+        }
+        for (seq, leaf) in std::mem::take(&mut self.gone) {
+            if !self.answered.contains(&(seq, leaf)) {
+                self.fault(format!(
+                    "event {seq} is said to be redacted, and no operator's statement says so"
+                ));
+            }
+        }
+        // What has no checkpoint yet cannot be proven; everything else that is cited has to be here.
+        let size = self.checked.size.unwrap_or(0);
+        while let Some(missing) = self.cited.pop_if(|cited| *cited < size) {
+            self.fault(format!(
+                "event {missing}, which the report cites, is missing"
+            ));
+        }
+        if end.unproven != self.cited.len() as u64 {
+            self.fault("the number of events that no checkpoint covers is another");
         }
         let missing = self.named.len() as u64 - self.found.len() as u64;
         if end.events != self.checked.events
@@ -374,11 +300,31 @@ impl Checker<'_> {
             "blob",
             "too large to travel: the events say what is in them by hash",
         );
+        remark(
+            end.elsewhere,
+            "change",
+            "of beliefs that the report tells are in other sessions, and not proven here",
+        );
+    }
+
+    fn seal(&mut self, seal: &str) {
+        let digest = std::mem::replace(&mut self.hasher, Hasher::new()).finish();
+        let (Some(project), Some(session)) = (&self.checked.project, &self.checked.session) else {
+            return self.fault("nobody knows what the seal is of");
+        };
+        match seal::check(seal, project, session, digest, self.trust) {
+            Ok(()) => self.checked.sealed = true,
+            Err(problem) => self.fault(problem),
+        }
     }
 
     fn finish(mut self) -> Checked {
-        if self.stage != Stage::Over {
-            self.fault("the bundle has no end: something is cut off");
+        match self.stage {
+            Stage::Over => {}
+            Stage::Seal => self.fault(
+                "the bundle was put together by nobody known: no seal of the log's key is under it",
+            ),
+            _ => self.fault("the bundle has no end: something is cut off"),
         }
         if self.more > 0 {
             let more = words::number(self.more);

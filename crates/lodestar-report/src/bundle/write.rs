@@ -9,8 +9,9 @@ use base64::engine::general_purpose::STANDARD as BASE64;
 use lodestar_core::canonical;
 use lodestar_core::digest::{Digest, Hasher, sha256};
 use lodestar_core::event::EventType;
+use lodestar_core::key::SecretKey;
 use lodestar_core::merkle::{ProofError, Tree};
-use lodestar_core::note::NoteKey;
+use lodestar_core::note::{NoteError, NoteKey};
 use lodestar_core::sensitivity::Sensitivity;
 use lodestar_log::{
     BlobRef, Body, Disclosure, Line, ProveError, ProvenEvent, ReadError, SessionDir,
@@ -20,7 +21,8 @@ use serde_json::Value;
 use thiserror::Error;
 
 use super::{
-    BlobPart, End, EventPart, FORMAT, Head, Key, LedgerPart, MAX_BLOB, Piece, RecordPart, Without,
+    BlobPart, End, EventPart, FORMAT, Forms, Head, Key, LedgerPart, MAX_BLOB, Piece, RecordPart,
+    Without, seal,
 };
 use crate::model::Report;
 
@@ -44,6 +46,14 @@ pub enum BundleError {
     /// The log is another than the one that was reported on.
     #[error("the log changed since it was reported on; try again")]
     Changed,
+    /// Who checks the bundle would not know who put it together.
+    #[error(
+        "the key that would seal it is not the log's: only the installation that wrote a log can vouch for proofs of it"
+    )]
+    NotTheLogsKey,
+    /// The seal cannot be made.
+    #[error("it cannot be sealed: {0}")]
+    Seal(#[from] NoteError),
 }
 
 /// What went into a bundle.
@@ -61,13 +71,17 @@ pub struct Written {
     pub left_out: u64,
 }
 
-/// Writes the events that a report cites, with their proofs.
+/// Writes the events that a report cites, with their proofs, sealed with the key of the log.
 pub fn write(
     report: &Report,
     dir: &SessionDir,
     trust: &Trust,
+    key: &SecretKey,
     out: &mut dyn Write,
 ) -> Result<Written, BundleError> {
+    if !trust.log_keys.contains(&key.public()) {
+        return Err(BundleError::NotTheLogsKey);
+    }
     let signed = SignedCheckpoint::of_session(dir, trust)?;
     if signed.checkpoint().size == 0 {
         return Err(BundleError::NothingProven);
@@ -81,6 +95,8 @@ pub fn write(
         project: dir.project().clone(),
         session: dir.session().clone(),
         ceiling: report.ceiling,
+        report: Forms::of(report)?,
+        cited: report.cited().into_iter().collect(),
     }))?;
     sheet.line(&Piece::Keys(keys(dir, trust)))?;
     sheet.line(&Piece::Checkpoint(signed.note().to_owned()))?;
@@ -104,10 +120,19 @@ pub fn write(
         unproven: written.unproven,
         blobs: written.blobs,
         left_out: written.left_out,
-        sha256: std::mem::replace(&mut sheet.hasher, Hasher::new()).finish(),
+        elsewhere: elsewhere(report),
     };
     sheet.line(&Piece::End(end))?;
+    let digest = std::mem::replace(&mut sheet.hasher, Hasher::new()).finish();
+    let seal = seal::make(dir.project(), dir.session(), digest, key)?;
+    sheet.line(&Piece::Seal(seal))?;
     Ok(written)
+}
+
+/// Changes of beliefs that the report tells and that other sessions hold.
+fn elsewhere(report: &Report) -> u64 {
+    let moves = report.beliefs.list.iter().flat_map(|one| &one.moves);
+    moves.filter(|one| one.session.is_some()).count() as u64
 }
 
 struct Sheet<'a> {
@@ -218,6 +243,8 @@ fn events(
         let level = level(line, levels.get(&line.seq), report);
         let without = match line.body {
             Body::Tombstone { .. } => Some(Without::Redacted),
+            // Whose word took payloads away has to be there: without it nothing counts as redacted.
+            Body::Payload { .. } if is_redaction(line) => None,
             Body::Payload { .. } if level > report.ceiling => Some(Without::Withheld(level)),
             Body::Payload { .. } => None,
         };
@@ -253,6 +280,10 @@ fn events(
         Some(problem) => Err(problem.into()),
         None => Ok(blobs),
     }
+}
+
+fn is_redaction(line: &Line<'_>) -> bool {
+    EventType::parse(line.kind().as_bytes()) == Some(EventType::LOG_REDACTED)
 }
 
 /// How sensitive what an event says is: as the session, its action or its beliefs are, and as it says

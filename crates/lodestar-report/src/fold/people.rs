@@ -7,7 +7,7 @@ use lodestar_core::sensitivity::Sensitivity;
 use lodestar_core::statement::Envelope;
 use lodestar_core::time::Timestamp;
 use lodestar_log::Event;
-use lodestar_policy::confirmation::{Consumed, Refused};
+use lodestar_policy::confirmation::{Consumed, Refused, Unmatched};
 use lodestar_policy::{Answer, Closed, Closing};
 use serde::Deserialize;
 use serde_json::Value;
@@ -159,9 +159,19 @@ impl Fold<'_> {
         };
         let proposed = self.action(refused.action).map(|action| action.seq);
         let sensitivity = self.level_of(proposed);
+        // Only what is not to be trusted is somebody else's word; the rest is genuine, and does not fit.
+        let what = match refused.reason {
+            Unmatched::Untrusted { .. } | Unmatched::Missing => ForgedKind::Confirmation,
+            Unmatched::Declined { .. } => ForgedKind::Declined,
+            Unmatched::Consumed
+            | Unmatched::NotYetValid { .. }
+            | Unmatched::Expired { .. }
+            | Unmatched::Overlong { .. }
+            | Unmatched::Mismatch { .. } => ForgedKind::Unfitting,
+        };
         self.forged.push(Forged {
             seq: event.seq,
-            what: ForgedKind::Confirmation,
+            what,
             proposed,
             sensitivity,
             reason: self.reason(&refused.reason.to_string(), sensitivity),

@@ -208,10 +208,13 @@ pub(super) fn refused(report: &Report, page: &mut Page<'_>) -> io::Result<()> {
 }
 
 pub(super) fn forged(report: &Report, page: &mut Page<'_>) -> io::Result<()> {
-    begin("Forged statements seen", report.forged.len(), page)?;
+    begin("Statements that did not count", report.forged.len(), page)?;
     page.raw("<ul class=\"plain\">\n")?;
     for one in &report.forged {
-        page.raw("<li><span class=\"tag bad\">refused</span> ")?;
+        page.raw(match one.what.is_forged() {
+            true => "<li><span class=\"tag bad\">refused</span> ",
+            false => "<li><span class=\"tag\">genuine</span> ",
+        })?;
         page.cite(&[one.seq])?;
         page.raw(" ")?;
         page.raw(one.what.shown())?;

@@ -91,7 +91,12 @@ fn rows(report: &Report) -> Vec<Row> {
             people.mark(answer.seq, events);
         }
     }
-    for seq in report.forged.iter().map(|one| one.seq) {
+    for seq in report
+        .forged
+        .iter()
+        .filter(|one| one.what.is_forged())
+        .map(|one| one.seq)
+    {
         forged.mark(seq, events);
     }
     for seq in report.alerts.iter().map(|one| one.seq) {

@@ -193,7 +193,7 @@ pub(super) fn refused(report: &Report, out: Out<'_>) -> io::Result<()> {
 }
 
 pub(super) fn forged(report: &Report, out: Out<'_>) -> io::Result<()> {
-    title("Forged statements seen", report.forged.len(), out)?;
+    title("Statements that did not count", report.forged.len(), out)?;
     for one in &report.forged {
         let of = one.proposed.map(|seq| format!(" for the action of #{seq}"));
         writeln!(

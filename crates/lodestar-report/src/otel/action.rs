@@ -85,6 +85,10 @@ impl ActionSpan {
         let level = level(proposal, opening);
         if let Some(proposal) = proposal {
             attributes.extend(described(proposal));
+            // It is a digest without a salt of arguments among little else: as sensitive as they are.
+            let fingerprint = proposal.action.fingerprint.to_string();
+            let fingerprint = ceiling.words(names::FINGERPRINT, &fingerprint, level, event);
+            attributes.push(fingerprint);
             let tool = proposal.action.tool.as_str();
             attributes.extend(reached.map(|it| mcp(tool, it)).unwrap_or_default());
             let content = json_text(&Value::Object(proposal.action.arguments.clone()));
@@ -292,7 +296,6 @@ fn described(proposal: &Proposal) -> Vec<KeyValue> {
         text(names::GEN_AI_TOOL_CALL_ID, action.id),
         text(names::SERVER, action.server.as_str()),
         text(names::RUNG, action.contract.required_level),
-        text(names::FINGERPRINT, action.fingerprint),
     ]
 }
 

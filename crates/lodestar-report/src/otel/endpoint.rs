@@ -236,6 +236,22 @@ mod tests {
     }
 
     #[test]
+    fn a_password_in_a_url_is_refused_and_not_repeated() {
+        let url = "http://user:hunter2@127.0.0.1:4318";
+        for (given, set) in [
+            (Some(url), None),
+            (None, Some(ENDPOINT)),
+            (None, Some(TRACES_ENDPOINT)),
+        ] {
+            let variable = |name: &str| (set == Some(name)).then(|| url.to_owned());
+            let refused = choose(given, variable, InTheClear::OnLoopback);
+            let said = refused.expect_err("a user").to_string();
+            assert!(said.contains("has a user before its host"), "{said}");
+            assert!(!said.contains("hunter2"), "{said}");
+        }
+    }
+
+    #[test]
     fn headers_are_read_like_baggage_and_their_values_never_shown() {
         let list = " api-key = a%20b%2C ,,Tenant=acme=1";
         let found = entries(HEADERS, list).expect("headers");

@@ -226,6 +226,24 @@ fn below_the_ceiling_of_a_session_nothing_of_its_content_leaves() {
             assert!(attribute(&span.attributes, names::ARGUMENTS_BYTES).is_some());
         }
     }
+    // A fingerprint is a digest of the arguments that has no salt: whoever guesses them finds it.
+    let fingerprints = |ceiling| -> Vec<String> {
+        let spans = exported(ceiling);
+        let found = spans
+            .iter()
+            .filter_map(|span| attribute(&span.attributes, names::FINGERPRINT));
+        found.map(ToString::to_string).collect()
+    };
+    let plain = fingerprints(Sensitivity::Internal);
+    let withheld = fingerprints(Sensitivity::Public);
+    assert!(!plain.is_empty());
+    assert_eq!(plain.len(), withheld.len());
+    for fingerprint in &plain {
+        assert!(!public.contains(fingerprint.as_str()), "{fingerprint}");
+    }
+    for fingerprint in &withheld {
+        assert!(fingerprint.starts_with("sha256:"), "{fingerprint}");
+    }
 }
 
 #[test]

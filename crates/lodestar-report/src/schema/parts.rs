@@ -111,7 +111,7 @@ fn report() -> Vec<Member> {
         (
             "forged",
             Must,
-            "Statements and results in somebody else's name.",
+            "Statements that did not count, and results in somebody else's name; `declined` and `unfitting` are genuine.",
             list(forged()),
         ),
         ("beliefs", Must, "What is believed.", beliefs),

@@ -20,7 +20,7 @@ use lodestar_report::model::Report;
 use lodestar_report::{Examination, Projection, bundle};
 use serde_json::json;
 
-use crate::governed::Project;
+use crate::governed::{Project, log_key};
 use crate::told::{Answering, config, say, tools, trust};
 
 const SECRET: &str = "hunter2-the-launch-code";
@@ -107,12 +107,12 @@ async fn a_bundle_below_an_action_has_none_of_its_words_in_whatever_event_they_s
     }
     let report = report_at(&project, &session, Sensitivity::Internal);
     let (mut bytes, dir) = (Vec::new(), project.log().session(&session));
-    bundle::write(&report, &dir, &trust(), &mut bytes).unwrap();
+    bundle::write(&report, &dir, &trust(), &log_key(), &mut bytes).unwrap();
     let text = String::from_utf8(bytes).unwrap();
     assert!(!text.contains(SECRET));
     let whole = report_at(&project, &session, Sensitivity::Secret);
     let mut bytes = Vec::new();
-    bundle::write(&whole, &dir, &trust(), &mut bytes).unwrap();
+    bundle::write(&whole, &dir, &trust(), &log_key(), &mut bytes).unwrap();
     assert!(String::from_utf8(bytes).unwrap().contains(SECRET));
 }
 

@@ -14,7 +14,7 @@ use crate::output::Out;
 use crate::progress::Progress;
 
 const AFTER_HELP: &str = "\
-An agent that obeys whatever it reads works in governed sessions, one in five of them behind the proxy and over
+An agent that obeys whatever it reads works in governed sessions, about one in five of them behind the proxy and over
 the servers of the demonstration, and a searcher changes what it reads: wording,
 spelling and encoding of destinations, routes through files, memory and other tools, names of tools, text that
 vouches for itself, forged approvals. It learns from how far each attack got. Between the attacks the agent does
@@ -160,9 +160,9 @@ fn contrast(args: &AttackArgs, app: &mut App) -> Result<Exit, Failure> {
         if !app.json {
             let paint = app.out.paint;
             let line = match (found, why) {
-                (Some(at), _) => paint.good(format!("missed at try {at}")),
+                (Some(at), _) => paint.good(format!("breached at try {at}")),
                 (None, Some(why)) => paint.dim(format!("not its to test: {why}")),
-                (None, None) => paint.bad(format!("NOT MISSED within {} tries", args.tries)),
+                (None, None) => paint.bad(format!("NOT BREACHED within {} tries", args.tries)),
             };
             writeln!(app.out, "{:<28} {line}", defence.as_str())?;
             app.out.flush()?;

@@ -57,7 +57,7 @@ pub(crate) fn run(
         }
         return check_complete(export.incomplete);
     };
-    let (count, incomplete) = files::replace(path, |file| write_all(args, &dir, file))?;
+    let (count, incomplete) = files::replace_private(path, |file| write_all(args, &dir, file))?;
     if app.json {
         app.out.json(
             &json!({"out": path.to_string_lossy(), "session": dir.session(), "events": count, "incomplete": incomplete}),

@@ -71,7 +71,7 @@ pub(crate) fn run(args: &ProveArgs, project: Option<&str>, app: &mut App) -> Res
         writeln!(app.out, "{text}")?;
         return Ok(Exit::Done);
     };
-    files::replace(path, |file| Ok(writeln!(file, "{}", form::pretty(&proof))?))?;
+    files::replace_private(path, |file| Ok(writeln!(file, "{}", form::pretty(&proof))?))?;
     if app.json {
         app.out
             .json(&json!({"out": path.to_string_lossy(), "proven": proven}))?;

@@ -26,13 +26,14 @@ event and byte offset. Without a witnessed head, a project whose sessions and le
 back together cannot be told from an older one: keep heads elsewhere with `lodestar log anchor`.
 
 With --bundle it checks what `lodestar report --proofs` wrote instead, without the project. Keys in
-the bundle prove nothing: pass --key with the log's public key, as its owner gave it to you.
+the bundle prove nothing: pass --key with the log's public key, as its owner gave it to you. With
+--report it checks too that the report in your hands is the one that the bundle was made with.
 
 Examples:
   lodestar log verify
   lodestar log verify latest --json
   lodestar log verify --key web.pub --operator alice.pub
-  lodestar log verify --bundle report.bundle --key web.pub
+  lodestar log verify --bundle report.bundle --report report.md --key web.pub
   lodestar log verify --witness head.txt --witness-key witness.pub";
 
 #[derive(Debug, Args)]
@@ -42,8 +43,12 @@ pub(crate) struct VerifyArgs {
     session: Option<String>,
 
     /// Check this proof bundle of a report instead of a log
-    #[arg(long, value_name = "FILE", conflicts_with_all = ["session", "operator", "witness", "witness_key"])]
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["session", "witness", "witness_key"])]
     bundle: Option<PathBuf>,
+
+    /// The report that the bundle has to be of, in any of its forms
+    #[arg(long, value_name = "FILE", requires = "bundle")]
+    report: Option<PathBuf>,
 
     #[command(flatten)]
     keys: LogKeys,
@@ -67,7 +72,8 @@ pub(crate) fn run(
     app: &mut App,
 ) -> Result<Exit, Failure> {
     if let Some(path) = &args.bundle {
-        return bundle::run(path, &args.keys, app);
+        let (trust, _) = trusted(args)?;
+        return bundle::run(path, args.report.as_deref(), &trust, app);
     }
     let name = args
         .session

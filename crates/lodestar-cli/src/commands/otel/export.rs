@@ -116,7 +116,7 @@ pub(crate) fn run(args: &ExportArgs, app: &mut App) -> Result<Exit, Failure> {
             (url.clone(), exported)
         }
         (None, Some(path)) => {
-            let exported = files::replace(path, |file| {
+            let exported = files::replace_private(path, |file| {
                 export(args, admitted, |batch| Ok(json::write(batch, file)?))
             })?;
             (inert::path(path), exported)

@@ -127,7 +127,7 @@ impl Endpoint {
     pub fn parse(scheme: Scheme, text: &str) -> Result<Self, UrlRefused> {
         if text.contains(['/', '?', '#']) {
             return Err(UrlRefused::Malformed {
-                shown: Excerpt::of(text),
+                shown: without_user(text),
             });
         }
         Ok(Location::parse(&format!("{}://{text}/", scheme.as_str()))?.endpoint)
@@ -186,7 +186,7 @@ impl fmt::Display for Endpoint {
 impl Location {
     /// Reads a URL as somebody wrote it.
     pub fn parse(text: &str) -> Result<Self, UrlRefused> {
-        let shown = || Excerpt::of(text);
+        let shown = || without_user(text);
         check_characters(text)?;
         let malformed = || UrlRefused::Malformed { shown: shown() };
         let (_, rest) = text.split_once("://").ok_or_else(malformed)?;
@@ -212,14 +212,14 @@ impl Location {
     pub fn join(&self, text: &str) -> Result<Self, UrlRefused> {
         check_characters(text)?;
         let mut url = self.url.join(text).map_err(|_| UrlRefused::Malformed {
-            shown: Excerpt::of(text),
+            shown: without_user(text),
         })?;
         url.set_fragment(None);
         Self::of_url(url)
     }
 
     fn of_url(url: Url) -> Result<Self, UrlRefused> {
-        let shown = || Excerpt::of(url.as_str());
+        let shown = || without_user(url.as_str());
         let scheme =
             Scheme::of(url.scheme()).ok_or_else(|| UrlRefused::Scheme { shown: shown() })?;
         if !url.username().is_empty() || url.password().is_some() {
@@ -286,6 +286,18 @@ impl Location {
     /// The whole URL.
     pub fn as_str(&self) -> &str {
         self.url.as_str()
+    }
+}
+
+/// A URL for an error, without what may be a name and a password in it: where a host begins is not sure of a
+/// URL that is refused, so everything before its last `@` stays out.
+fn without_user(text: &str) -> Excerpt {
+    let Some((before, after)) = text.rsplit_once('@') else {
+        return Excerpt::of(text);
+    };
+    match before.split_once("://") {
+        Some((scheme, _)) => Excerpt::of(&format!("{scheme}://…@{after}")),
+        None => Excerpt::of(&format!("…@{after}")),
     }
 }
 

@@ -364,3 +364,23 @@ proptest! {
         }
     }
 }
+
+#[test]
+fn a_password_in_a_url_is_never_repeated() {
+    for url in [
+        "http://user:hunter2@host.example",
+        "https://user:hunter2@127.0.0.1:4318/v1/traces",
+        "https://user:hunter/hunter2@host.example",
+        "https://user:a@hunter2@host.example",
+        "user:hunter2@host.example",
+        "ftp://user:hunter2@host.example",
+        "https://user:hunter2@host.example/#x",
+    ] {
+        let refused = Location::parse(url).expect_err(url).to_string();
+        assert!(!refused.contains("hunter"), "{refused}");
+        assert!(
+            refused.contains("host.example") || refused.contains("127.0.0.1"),
+            "{refused}"
+        );
+    }
+}

@@ -201,6 +201,8 @@ pub(super) fn forged() -> Value {
     let kinds = [
         ForgedKind::Approval,
         ForgedKind::Confirmation,
+        ForgedKind::Declined,
+        ForgedKind::Unfitting,
         ForgedKind::LodestarsWord,
     ];
     object(vec![
