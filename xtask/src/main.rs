@@ -11,6 +11,7 @@
 //! | [`shell`] | starts other programs |
 
 mod database;
+mod mutants;
 mod pages;
 mod peers;
 mod requirements;
@@ -64,6 +65,7 @@ fn main() -> ExitCode {
         ["ci"] => suite::ci(),
         ["matrix"] => suite::matrix(),
         ["defences"] => suite::defences(),
+        ["mutants", args @ ..] => mutants::mutants(args),
         ["bench"] => suite::bench(),
         ["docs"] => pages::write(),
         ["docs", "--check"] => pages::check(),

@@ -1,0 +1,118 @@
+//! `cargo xtask mutants`: changes the code that decides, one small change at a time, and shows that
+//! the tests notice.
+//!
+//! cargo-mutants compiles once for each change, which takes a day here. This compiles once: all
+//! changes are in the program, each behind a question, and the environment says which one is on.
+//! The changes are those of cargo-mutants.
+//!
+//! | module | what it does |
+//! |---|---|
+//! | [`modules`] | which files are under test, and whose tests count |
+//! | [`points`], [`values`], [`rewrite`] | finds the changes and puts them into the source text |
+//! | [`tree`], [`compile`] | a copy of the workspace, compiled; what does not compile is taken out |
+//! | [`trial`], [`hunt`] | runs the tests that reach a change, with the change on |
+//! | [`reasons`], [`score`] | what is said about it |
+
+mod compile;
+mod hunt;
+mod modules;
+mod points;
+mod reasons;
+mod rewrite;
+mod score;
+mod tree;
+mod trial;
+mod values;
+
+use std::collections::BTreeSet;
+use std::time::Instant;
+
+use self::compile::{Placed, compile};
+use self::hunt::Coverage;
+use self::modules::{MODULES, PACKAGES};
+use self::reasons::Reasons;
+use self::score::Score;
+use self::tree::Tree;
+use crate::shell::{Failure, because};
+
+/// Names of the mutants that lived when they were tried last.
+const LIVING: &str = "living.json";
+
+/// `cargo xtask mutants [--module NAME]… [--survivors] [--json]`
+pub(crate) fn mutants(args: &[&str]) -> Result<(), Failure> {
+    let mut chosen = Vec::new();
+    let (mut only_survivors, mut as_json) = (false, false);
+    let mut args = args.iter();
+    while let Some(arg) = args.next() {
+        match *arg {
+            "--module" => {
+                let name = args
+                    .next()
+                    .ok_or_else(|| because("`--module` needs a name"))?;
+                chosen.push(modules::named(name)?);
+            }
+            "--survivors" => only_survivors = true,
+            "--json" => as_json = true,
+            other => return Err(because(format!("`mutants` does not know `{other}`"))),
+        }
+    }
+    if chosen.is_empty() {
+        chosen.extend(MODULES);
+    }
+    let reasons = Reasons::read()?;
+    let started = Instant::now();
+    let crate_roots: Vec<_> = PACKAGES
+        .iter()
+        .map(|package| format!("crates/{package}/src/lib.rs"))
+        .collect();
+    let all = Tree::list()?;
+    let mut rewritten: BTreeSet<&str> = crate_roots.iter().map(String::as_str).collect();
+    // All modules are put in whatever is chosen, so that a choice compiles nothing again.
+    for module in MODULES {
+        rewritten.extend(module.files(&all)?);
+    }
+    let tree = Tree::copy(&all, |file| rewritten.contains(file))?;
+    let compiled = compile(&all, &tree)?;
+    eprintln!("compiled after {:.0?}", started.elapsed());
+    let coverage = Coverage::measure(&compiled.programs, &tree.root)?;
+    eprintln!("coverage known after {:.0?}", started.elapsed());
+    let living = tree.notes.join(LIVING);
+    let last = std::fs::read(&living)
+        .ok()
+        .and_then(|bytes| serde_json::from_slice::<BTreeSet<String>>(&bytes).ok());
+    let mut last = last.unwrap_or_default();
+    let is_chosen = |placed: &&Placed| {
+        chosen.iter().any(|module| module.name == placed.module)
+            && (!only_survivors || last.contains(&name(placed)))
+    };
+    let looked_at: Vec<_> = compiled.mutants.iter().filter(is_chosen).collect();
+    let viable: Vec<_> = looked_at
+        .iter()
+        .copied()
+        .filter(|placed| !compiled.not_viable.contains(&placed.mutant.id))
+        .collect();
+    let fates = coverage.hunt(&viable, &compiled.programs, &tree.root)?;
+    let score = Score::new(&looked_at, &compiled.not_viable, &fates, &reasons);
+    for placed in &looked_at {
+        last.remove(&name(placed));
+    }
+    last.extend(score.survivors.iter().map(|s| name(s.placed)));
+    let kept = serde_json::to_vec(&last).expect("names are text");
+    std::fs::write(&living, kept)
+        .map_err(|e| because(format!("cannot write `{}`: {e}", living.display())))?;
+    match as_json {
+        true => println!("{:#}", score.json()),
+        false => println!("{score}"),
+    }
+    eprintln!("done after {:.0?}", started.elapsed());
+    match score.holds() || only_survivors && score.survivors.is_empty() {
+        true => Ok(()),
+        false => Err(Failure::Reported),
+    }
+}
+
+/// A mutant by what stays the same when lines move.
+fn name(placed: &Placed) -> String {
+    let Placed { file, mutant, .. } = placed;
+    format!("{file}: {}: {}", mutant.function, mutant.change)
+}

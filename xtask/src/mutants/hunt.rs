@@ -1,0 +1,243 @@
+//! The hunt: which tests reach a mutant, and whether one of them notices it.
+
+use std::collections::{BTreeMap, HashMap};
+use std::path::Path;
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::thread;
+use std::time::Duration;
+
+use super::compile::{Placed, Program};
+use super::rewrite::Id;
+use super::trial::{Bench, Ended};
+use crate::shell::Failure;
+
+/// What became of a mutant.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) enum Fate {
+    /// A test failed: this one.
+    Caught(String),
+    /// A test did not come to its end.
+    TimedOut,
+    /// Every test that reaches it passed.
+    Survived,
+    /// No test reaches it.
+    Unreached,
+}
+
+/// A test, and what is known of it.
+#[derive(Debug)]
+struct Test {
+    program: usize,
+    name: String,
+    takes: Duration,
+}
+
+/// Which tests reach which mutants.
+#[derive(Debug)]
+pub(super) struct Coverage {
+    tests: Vec<Test>,
+    by_mutant: HashMap<Id, Vec<usize>>,
+}
+
+/// The first tests to run together take about as long as this; each further group four times that.
+const FIRST_GROUP: Duration = Duration::from_millis(300);
+
+/// So many tests that caught the last mutants of a file are asked first.
+const RECENT: usize = 6;
+
+/// One process per core: tests of one process run one after the other.
+fn workers() -> usize {
+    thread::available_parallelism().map_or(2, std::num::NonZero::get)
+}
+
+/// Does something with every item, on all cores; the first failure ends it.
+fn on_all_cores<T: Sync>(
+    items: &[T],
+    tree: &Path,
+    what: &str,
+    work: impl Fn(&Bench, usize, &T) -> Result<(), Failure> + Sync,
+) -> Result<(), Failure> {
+    let (next, done) = (AtomicUsize::new(0), AtomicUsize::new(0));
+    let failure = Mutex::new(None);
+    thread::scope(|scope| {
+        for worker in 0..workers() {
+            let (next, done, failure, work) = (&next, &done, &failure, &work);
+            scope.spawn(move || {
+                let outcome = Bench::new(tree, worker).and_then(|bench| {
+                    loop {
+                        let at = next.fetch_add(1, Ordering::Relaxed);
+                        let Some(item) = items.get(at) else {
+                            return Ok(());
+                        };
+                        work(&bench, at, item)?;
+                        let done = done.fetch_add(1, Ordering::Relaxed) + 1;
+                        if done % 50 == 0 || done == items.len() {
+                            eprintln!("{what} {done} of {}", items.len());
+                        }
+                    }
+                });
+                if let Err(problem) = outcome {
+                    next.store(items.len(), Ordering::Relaxed);
+                    let mut failure = failure.lock().unwrap_or_else(|broken| broken.into_inner());
+                    failure.get_or_insert(problem);
+                }
+            });
+        }
+    });
+    let failure = failure.into_inner();
+    match failure.unwrap_or_else(|broken| broken.into_inner()) {
+        None => Ok(()),
+        Some(problem) => Err(problem),
+    }
+}
+
+impl Coverage {
+    /// Runs every test without a mutant: alone, to see what it reaches, and together with the others
+    /// of its program, as they will run later.
+    pub(super) fn measure(programs: &[Program], tree: &Path) -> Result<Self, Failure> {
+        let bench = Bench::new(tree, 0)?;
+        let mut named = Vec::new();
+        for (at, program) in programs.iter().enumerate() {
+            for test in bench.list(program)? {
+                named.push((at, test));
+            }
+        }
+        drop(bench);
+        let found = Mutex::new((Vec::new(), HashMap::<Id, Vec<usize>>::new()));
+        on_all_cores(&named, tree, "coverage: test", |bench, _, (at, name)| {
+            let (takes, reached) = bench.reach(&programs[*at], name)?;
+            let mut found = found.lock().unwrap_or_else(|broken| broken.into_inner());
+            let (tests, by_mutant) = &mut *found;
+            for id in reached {
+                by_mutant.entry(id).or_default().push(tests.len());
+            }
+            tests.push(Test {
+                program: *at,
+                name: name.clone(),
+                takes,
+            });
+            Ok(())
+        })?;
+        let (tests, mut by_mutant) = found
+            .into_inner()
+            .unwrap_or_else(|broken| broken.into_inner());
+        for reaching in by_mutant.values_mut() {
+            reaching.sort_by_key(|&test| tests[test].takes);
+        }
+        let coverage = Self { tests, by_mutant };
+        coverage.together(programs, tree)?;
+        Ok(coverage)
+    }
+
+    fn together(&self, programs: &[Program], tree: &Path) -> Result<(), Failure> {
+        on_all_cores(programs, tree, "baseline: program", |bench, at, program| {
+            let tests = self.tests.iter().filter(|test| test.program == at);
+            let longest = tests.clone().map(|test| test.takes).max();
+            let names = tests.map(|test| test.name.as_str());
+            match bench.run(program, names, None, longest.unwrap_or_default())? {
+                Ended::Passed => Ok(()),
+                ended => Err(crate::shell::because(format!(
+                    "the tests of {} do not pass one after the other: {ended:?}",
+                    program.name
+                ))),
+            }
+        })
+    }
+
+    /// Tries every mutant on the tests that reach it.
+    pub(super) fn hunt(
+        &self,
+        mutants: &[&Placed],
+        programs: &[Program],
+        tree: &Path,
+    ) -> Result<BTreeMap<Id, Fate>, Failure> {
+        let fates = Mutex::new(BTreeMap::new());
+        let recent = Mutex::new(HashMap::<&str, Vec<usize>>::new());
+        on_all_cores(mutants, tree, "mutant", |bench, _, placed| {
+            let id = placed.mutant.id;
+            let known = {
+                let recent = recent.lock().unwrap_or_else(|broken| broken.into_inner());
+                recent
+                    .get(placed.file.as_str())
+                    .cloned()
+                    .unwrap_or_default()
+            };
+            let (fate, by) = self.try_one(id, &known, programs, bench)?;
+            if let Some(by) = by {
+                let mut recent = recent.lock().unwrap_or_else(|broken| broken.into_inner());
+                let of_file = recent.entry(&placed.file).or_default();
+                of_file.retain(|&test| test != by);
+                of_file.insert(0, by);
+                of_file.truncate(RECENT);
+            }
+            let mut fates = fates.lock().unwrap_or_else(|broken| broken.into_inner());
+            fates.insert(id, fate);
+            Ok(())
+        })?;
+        Ok(fates
+            .into_inner()
+            .unwrap_or_else(|broken| broken.into_inner()))
+    }
+
+    fn try_one(
+        &self,
+        id: Id,
+        recent: &[usize],
+        programs: &[Program],
+        bench: &Bench,
+    ) -> Result<(Fate, Option<usize>), Failure> {
+        let Some(reaching) = self.by_mutant.get(&id) else {
+            return Ok((Fate::Unreached, None));
+        };
+        for group in self.groups(reaching, recent) {
+            let of_group = |&test: &usize| &self.tests[test];
+            let longest = group.iter().map(|test| of_group(test).takes).max();
+            let program = of_group(&group[0]).program;
+            let names = group.iter().map(|test| of_group(test).name.as_str());
+            let longest = longest.unwrap_or_default();
+            match bench.run(&programs[program], names, Some(id), longest)? {
+                Ended::Passed => {}
+                Ended::TimedOut => return Ok((Fate::TimedOut, None)),
+                Ended::Failed(name) => {
+                    let by = group.iter().copied().find(|t| self.tests[*t].name == name);
+                    return Ok((Fate::Caught(name), by));
+                }
+            }
+        }
+        Ok((Fate::Survived, None))
+    }
+
+    /// Tests of one program each, those first that will tell soonest.
+    fn groups(&self, reaching: &[usize], recent: &[usize]) -> Vec<Vec<usize>> {
+        let is_recent = |test: &usize| recent.contains(test);
+        let mut groups: Vec<Vec<usize>> = Vec::new();
+        for &test in reaching.iter().filter(|test| is_recent(test)) {
+            let program = self.tests[test].program;
+            let of_program = |group: &&mut Vec<usize>| self.tests[group[0]].program == program;
+            match groups.iter_mut().find(of_program) {
+                Some(group) => group.push(test),
+                None => groups.push(vec![test]),
+            }
+        }
+        let mut open: BTreeMap<usize, (Vec<usize>, Duration, Duration)> = BTreeMap::new();
+        for &test in reaching.iter().filter(|test| !is_recent(test)) {
+            let Test { program, takes, .. } = &self.tests[test];
+            let empty = || (Vec::new(), Duration::ZERO, FIRST_GROUP);
+            let (group, sum, limit) = open.entry(*program).or_insert_with(empty);
+            if !group.is_empty() && *sum + *takes > *limit {
+                groups.push(std::mem::take(group));
+                *sum = Duration::ZERO;
+                *limit *= 4;
+            }
+            group.push(test);
+            *sum += *takes;
+        }
+        groups.extend(
+            open.into_values()
+                .map(|(group, ..)| group)
+                .filter(|g| !g.is_empty()),
+        );
+        groups
+    }
+}
