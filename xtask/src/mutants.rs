@@ -33,6 +33,7 @@ use self::modules::{MODULES, PACKAGES};
 use self::reasons::Reasons;
 use self::score::Score;
 use self::tree::Tree;
+use self::trial::Place;
 use crate::shell::{Failure, because};
 
 /// Names of the mutants that lived when they were tried last.
@@ -74,7 +75,8 @@ pub(crate) fn mutants(args: &[&str]) -> Result<(), Failure> {
     let tree = Tree::copy(&all, |file| rewritten.contains(file))?;
     let compiled = compile(&all, &tree)?;
     eprintln!("compiled after {:.0?}", started.elapsed());
-    let coverage = Coverage::measure(&compiled.programs, &tree.root)?;
+    let place = Place::new(&tree.root);
+    let coverage = Coverage::measure(&compiled.programs, &place, &tree.notes)?;
     eprintln!("coverage known after {:.0?}", started.elapsed());
     let living = tree.notes.join(LIVING);
     let last = std::fs::read(&living)
@@ -91,7 +93,7 @@ pub(crate) fn mutants(args: &[&str]) -> Result<(), Failure> {
         .copied()
         .filter(|placed| !compiled.not_viable.contains(&placed.mutant.id))
         .collect();
-    let fates = coverage.hunt(&viable, &compiled.programs, &tree.root)?;
+    let fates = coverage.hunt(&viable, &compiled.programs, &place)?;
     let score = Score::new(&looked_at, &compiled.not_viable, &fates, &reasons);
     for placed in &looked_at {
         last.remove(&name(placed));

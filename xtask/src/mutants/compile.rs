@@ -3,6 +3,7 @@
 //! A mutant that does not compile is found by the place of its error, taken out, and not counted.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::hash::{DefaultHasher, Hash as _, Hasher as _};
 use std::path::{Path, PathBuf};
 
 use serde_json::Value;
@@ -30,6 +31,15 @@ pub(super) struct Program {
     pub(super) name: String,
 }
 
+impl Program {
+    /// Another one after each time that it was linked.
+    pub(super) fn stamp(&self) -> String {
+        let file = std::fs::metadata(&self.executable);
+        let linked = file.and_then(|file| Ok((file.len(), file.modified()?)));
+        format!("{} {linked:?}", self.executable.display())
+    }
+}
+
 /// What came of it.
 #[derive(Debug)]
 pub(super) struct Compiled {
@@ -47,12 +57,12 @@ struct Sources {
 }
 
 /// Compiles the tests with the mutants of all modules.
-pub(super) fn compile(
-    all: &[String],
-    tree: &Tree,
-) -> Result<Compiled, Failure> {
+pub(super) fn compile(all: &[String], tree: &Tree) -> Result<Compiled, Failure> {
     let mut sources = Sources::read(all)?;
-    let mut dropped = BTreeSet::new();
+    sources.find(&BTreeSet::new())?;
+    let known = tree.notes.join(NOT_VIABLE);
+    let mut dropped = sources.dropped_before(&known);
+    let marks = sources.marks();
     loop {
         sources.put_in(tree, &dropped)?;
         eprintln!(
@@ -62,6 +72,7 @@ pub(super) fn compile(
         );
         match build(tree)? {
             Built::Programs(programs) => {
+                sources.note_dropped(&known, marks, &dropped)?;
                 return Ok(Compiled {
                     mutants: sources.mutants,
                     not_viable: dropped,
@@ -85,7 +96,61 @@ pub(super) fn compile(
     }
 }
 
+/// The mutants that did not compile, by file.
+const NOT_VIABLE: &str = "not-viable.json";
+
+/// What was dropped of a file: its mark, and the numbers counted from the file's first mutant.
+type Dropped = BTreeMap<String, (u64, Vec<Id>)>;
+
 impl Sources {
+    /// For each file, what changes when the file or the way of changing it does, and its first mutant.
+    fn marks(&self) -> BTreeMap<String, (u64, Id)> {
+        let mut marks = BTreeMap::new();
+        for (_, file, source) in &self.files {
+            let mut hasher = DefaultHasher::new();
+            source.hash(&mut hasher);
+            let of_file = self.mutants.iter().filter(|placed| placed.file == *file);
+            let first = of_file.clone().next().map_or(0, |placed| placed.mutant.id);
+            for placed in of_file {
+                placed.mutant.change.hash(&mut hasher);
+            }
+            marks.insert(file.clone(), (hasher.finish(), first));
+        }
+        marks
+    }
+
+    /// What an earlier run dropped from files that are the same still.
+    fn dropped_before(&self, known: &Path) -> BTreeSet<Id> {
+        let noted = std::fs::read(known).unwrap_or_default();
+        let noted: Dropped = serde_json::from_slice(&noted).unwrap_or_default();
+        let marks = self.marks();
+        let same = noted.into_iter().filter_map(|(file, (mark, ids))| {
+            let (now, first) = marks.get(&file)?;
+            (mark == *now).then_some((*first, ids))
+        });
+        same.flat_map(|(first, ids)| ids.into_iter().map(move |id| first + id))
+            .collect()
+    }
+
+    fn note_dropped(
+        &self,
+        known: &Path,
+        marks: BTreeMap<String, (u64, Id)>,
+        dropped: &BTreeSet<Id>,
+    ) -> Result<(), Failure> {
+        let of_file = |(file, (mark, first)): (String, (u64, Id))| {
+            let mutants = self.mutants.iter().filter(|placed| placed.file == file);
+            let ids = mutants.map(|placed| placed.mutant.id);
+            let ids = ids.filter(|id| dropped.contains(id)).map(|id| id - first);
+            let ids: Vec<Id> = ids.collect();
+            (file, (mark, ids))
+        };
+        let noted: Dropped = marks.into_iter().map(of_file).collect();
+        let bytes = serde_json::to_vec(&noted).expect("numbers and names are JSON");
+        std::fs::write(known, bytes)
+            .map_err(|e| because(format!("cannot write `{}`: {e}", known.display())))
+    }
+
     fn read(all: &[String]) -> Result<Self, Failure> {
         let mut files = Vec::new();
         for module in MODULES {
@@ -102,8 +167,8 @@ impl Sources {
         })
     }
 
-    /// Writes the sources with all mutants that are not dropped, and the switch of each crate.
-    fn put_in(&mut self, tree: &Tree, dropped: &BTreeSet<Id>) -> Result<(), Failure> {
+    /// Finds all mutants and puts those into the texts that are not dropped.
+    fn find(&mut self, dropped: &BTreeSet<Id>) -> Result<(), Failure> {
         self.mutants.clear();
         let mut first = 1;
         for (module, file, source) in &self.files {
@@ -118,6 +183,12 @@ impl Sources {
                 }));
             self.texts.insert(file.clone(), rewritten.text);
         }
+        Ok(())
+    }
+
+    /// Writes the sources with their mutants, and the switch of each crate.
+    fn put_in(&mut self, tree: &Tree, dropped: &BTreeSet<Id>) -> Result<(), Failure> {
+        self.find(dropped)?;
         for package in PACKAGES {
             let file = format!("crates/{package}/src/lib.rs");
             let source = std::fs::read_to_string(shell::workspace().join(&file))

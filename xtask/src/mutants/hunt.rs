@@ -2,15 +2,17 @@
 
 use std::collections::{BTreeMap, HashMap};
 use std::path::Path;
-use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Mutex, PoisonError};
 use std::thread;
 use std::time::Duration;
 
+use serde::{Deserialize, Serialize};
+
 use super::compile::{Placed, Program};
 use super::rewrite::Id;
-use super::trial::{Bench, Ended};
-use crate::shell::Failure;
+use super::trial::{Bench, Ended, Place};
+use crate::shell::{Failure, because};
 
 /// What became of a mutant.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -34,7 +36,7 @@ struct Test {
 }
 
 /// Which tests reach which mutants.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub(super) struct Coverage {
     tests: Vec<Test>,
     by_mutant: HashMap<Id, Vec<usize>>,
@@ -46,6 +48,38 @@ const FIRST_GROUP: Duration = Duration::from_millis(300);
 /// So many tests that caught the last mutants of a file are asked first.
 const RECENT: usize = 6;
 
+/// What is known of the tests of each program.
+const REACHED_BY: &str = "reached.json";
+
+/// The tests of one program: how many milliseconds each takes, and which mutants it reaches.
+#[derive(Debug, Default, Serialize, Deserialize)]
+struct Reached(BTreeMap<String, (u64, Vec<Id>)>);
+
+impl Reached {
+    fn by(program: &Program, place: &Place) -> Result<Self, Failure> {
+        let names = Bench::new(place, 0)?.list(program)?;
+        let found = Mutex::new(BTreeMap::new());
+        on_all_cores(&names, place, "coverage: test", |bench, name| {
+            let (takes, reached) = bench.reach(program, name)?;
+            let millis = u64::try_from(takes.as_millis()).unwrap_or(u64::MAX);
+            let mut found = found.lock().unwrap_or_else(PoisonError::into_inner);
+            found.insert(name.clone(), (millis, reached));
+            Ok(())
+        })?;
+        let found = found.into_inner().unwrap_or_else(PoisonError::into_inner);
+        let longest = found.values().map(|(millis, _)| *millis).max();
+        let longest = Duration::from_millis(longest.unwrap_or_default());
+        let names = found.keys().map(String::as_str);
+        match Bench::new(place, 0)?.run(program, names, None, longest)? {
+            Ended::Passed => Ok(Self(found)),
+            ended => Err(because(format!(
+                "the tests of {} do not pass one after the other: {ended:?}",
+                program.name
+            ))),
+        }
+    }
+}
+
 /// One process per core: tests of one process run one after the other.
 fn workers() -> usize {
     thread::available_parallelism().map_or(2, std::num::NonZero::get)
@@ -54,9 +88,9 @@ fn workers() -> usize {
 /// Does something with every item, on all cores; the first failure ends it.
 fn on_all_cores<T: Sync>(
     items: &[T],
-    tree: &Path,
+    place: &Place,
     what: &str,
-    work: impl Fn(&Bench, usize, &T) -> Result<(), Failure> + Sync,
+    work: impl Fn(&Bench<'_>, &T) -> Result<(), Failure> + Sync,
 ) -> Result<(), Failure> {
     let (next, done) = (AtomicUsize::new(0), AtomicUsize::new(0));
     let failure = Mutex::new(None);
@@ -64,13 +98,13 @@ fn on_all_cores<T: Sync>(
         for worker in 0..workers() {
             let (next, done, failure, work) = (&next, &done, &failure, &work);
             scope.spawn(move || {
-                let outcome = Bench::new(tree, worker).and_then(|bench| {
+                let outcome = Bench::new(place, worker).and_then(|bench| {
                     loop {
                         let at = next.fetch_add(1, Ordering::Relaxed);
                         let Some(item) = items.get(at) else {
                             return Ok(());
                         };
-                        work(&bench, at, item)?;
+                        work(&bench, item)?;
                         let done = done.fetch_add(1, Ordering::Relaxed) + 1;
                         if done % 50 == 0 || done == items.len() {
                             eprintln!("{what} {done} of {}", items.len());
@@ -79,14 +113,14 @@ fn on_all_cores<T: Sync>(
                 });
                 if let Err(problem) = outcome {
                     next.store(items.len(), Ordering::Relaxed);
-                    let mut failure = failure.lock().unwrap_or_else(|broken| broken.into_inner());
+                    let mut failure = failure.lock().unwrap_or_else(PoisonError::into_inner);
                     failure.get_or_insert(problem);
                 }
             });
         }
     });
     let failure = failure.into_inner();
-    match failure.unwrap_or_else(|broken| broken.into_inner()) {
+    match failure.unwrap_or_else(PoisonError::into_inner) {
         None => Ok(()),
         Some(problem) => Err(problem),
     }
@@ -94,55 +128,47 @@ fn on_all_cores<T: Sync>(
 
 impl Coverage {
     /// Runs every test without a mutant: alone, to see what it reaches, and together with the others
-    /// of its program, as they will run later.
-    pub(super) fn measure(programs: &[Program], tree: &Path) -> Result<Self, Failure> {
-        let bench = Bench::new(tree, 0)?;
-        let mut named = Vec::new();
-        for (at, program) in programs.iter().enumerate() {
-            for test in bench.list(program)? {
-                named.push((at, test));
+    /// of its program, as they will run later. What is known of a program from an earlier run holds
+    /// for as long as the program is the same.
+    pub(super) fn measure(
+        programs: &[Program],
+        place: &Place,
+        notes: &Path,
+    ) -> Result<Self, Failure> {
+        let known = notes.join(REACHED_BY);
+        let mut noted: BTreeMap<String, Reached> = std::fs::read(&known)
+            .ok()
+            .and_then(|bytes| serde_json::from_slice(&bytes).ok())
+            .unwrap_or_default();
+        let stamps: Vec<_> = programs.iter().map(Program::stamp).collect();
+        noted.retain(|stamp, _| stamps.contains(stamp));
+        for (program, stamp) in programs.iter().zip(&stamps) {
+            if !noted.contains_key(stamp) {
+                eprintln!("coverage of {}", program.name);
+                noted.insert(stamp.clone(), Reached::by(program, place)?);
+                let bytes = serde_json::to_vec(&noted).expect("names and numbers are JSON");
+                // Without the note, the next run measures again.
+                let _ = std::fs::write(&known, bytes);
             }
         }
-        drop(bench);
-        let found = Mutex::new((Vec::new(), HashMap::<Id, Vec<usize>>::new()));
-        on_all_cores(&named, tree, "coverage: test", |bench, _, (at, name)| {
-            let (takes, reached) = bench.reach(&programs[*at], name)?;
-            let mut found = found.lock().unwrap_or_else(|broken| broken.into_inner());
-            let (tests, by_mutant) = &mut *found;
-            for id in reached {
-                by_mutant.entry(id).or_default().push(tests.len());
+        let mut coverage = Self::default();
+        for (at, stamp) in stamps.iter().enumerate() {
+            for (name, (millis, reached)) in noted.remove(stamp).unwrap_or_default().0 {
+                for id in reached {
+                    let of_mutant = coverage.by_mutant.entry(id).or_default();
+                    of_mutant.push(coverage.tests.len());
+                }
+                coverage.tests.push(Test {
+                    program: at,
+                    name,
+                    takes: Duration::from_millis(millis),
+                });
             }
-            tests.push(Test {
-                program: *at,
-                name: name.clone(),
-                takes,
-            });
-            Ok(())
-        })?;
-        let (tests, mut by_mutant) = found
-            .into_inner()
-            .unwrap_or_else(|broken| broken.into_inner());
-        for reaching in by_mutant.values_mut() {
-            reaching.sort_by_key(|&test| tests[test].takes);
         }
-        let coverage = Self { tests, by_mutant };
-        coverage.together(programs, tree)?;
+        for reaching in coverage.by_mutant.values_mut() {
+            reaching.sort_by_key(|&test| coverage.tests[test].takes);
+        }
         Ok(coverage)
-    }
-
-    fn together(&self, programs: &[Program], tree: &Path) -> Result<(), Failure> {
-        on_all_cores(programs, tree, "baseline: program", |bench, at, program| {
-            let tests = self.tests.iter().filter(|test| test.program == at);
-            let longest = tests.clone().map(|test| test.takes).max();
-            let names = tests.map(|test| test.name.as_str());
-            match bench.run(program, names, None, longest.unwrap_or_default())? {
-                Ended::Passed => Ok(()),
-                ended => Err(crate::shell::because(format!(
-                    "the tests of {} do not pass one after the other: {ended:?}",
-                    program.name
-                ))),
-            }
-        })
     }
 
     /// Tries every mutant on the tests that reach it.
@@ -150,34 +176,36 @@ impl Coverage {
         &self,
         mutants: &[&Placed],
         programs: &[Program],
-        tree: &Path,
+        place: &Place,
     ) -> Result<BTreeMap<Id, Fate>, Failure> {
         let fates = Mutex::new(BTreeMap::new());
         let recent = Mutex::new(HashMap::<&str, Vec<usize>>::new());
-        on_all_cores(mutants, tree, "mutant", |bench, _, placed| {
+        on_all_cores(mutants, place, "mutant", |bench, placed| {
             let id = placed.mutant.id;
             let known = {
-                let recent = recent.lock().unwrap_or_else(|broken| broken.into_inner());
+                let recent = recent.lock().unwrap_or_else(PoisonError::into_inner);
                 recent
                     .get(placed.file.as_str())
                     .cloned()
                     .unwrap_or_default()
             };
             let (fate, by) = self.try_one(id, &known, programs, bench)?;
+            if matches!(fate, Fate::Survived | Fate::Unreached) {
+                let Placed { file, mutant, .. } = placed;
+                eprintln!("lives: {file}:{}: {}", mutant.line, mutant.change);
+            }
             if let Some(by) = by {
-                let mut recent = recent.lock().unwrap_or_else(|broken| broken.into_inner());
+                let mut recent = recent.lock().unwrap_or_else(PoisonError::into_inner);
                 let of_file = recent.entry(&placed.file).or_default();
                 of_file.retain(|&test| test != by);
                 of_file.insert(0, by);
                 of_file.truncate(RECENT);
             }
-            let mut fates = fates.lock().unwrap_or_else(|broken| broken.into_inner());
+            let mut fates = fates.lock().unwrap_or_else(PoisonError::into_inner);
             fates.insert(id, fate);
             Ok(())
         })?;
-        Ok(fates
-            .into_inner()
-            .unwrap_or_else(|broken| broken.into_inner()))
+        Ok(fates.into_inner().unwrap_or_else(PoisonError::into_inner))
     }
 
     fn try_one(
@@ -185,7 +213,7 @@ impl Coverage {
         id: Id,
         recent: &[usize],
         programs: &[Program],
-        bench: &Bench,
+        bench: &Bench<'_>,
     ) -> Result<(Fate, Option<usize>), Failure> {
         let Some(reaching) = self.by_mutant.get(&id) else {
             return Ok((Fate::Unreached, None));

@@ -80,12 +80,12 @@ pub(super) fn on(id: Id) -> String {
 
 /// The comments around a point, named after the first of its mutants.
 pub(super) fn point(id: Id) -> (String, String) {
-    (format!("/*p{id}*/"), format!("/*/p{id}*/"))
+    (format!("/*p{id}*/"), format!("/*.p{id}*/"))
 }
 
 /// An alternative in its comments.
 pub(super) fn alternative(id: Id, text: &str) -> String {
-    format!("/*a{id}*/{text}/*/a{id}*/")
+    format!("/*a{id}*/{text}/*.a{id}*/")
 }
 
 /// `if on(1) { … } else if on(2) { … } else { base }`
@@ -144,7 +144,7 @@ fn marks(text: &str) -> Vec<(Range<usize>, Around)> {
             break;
         };
         let name = &text[from..end];
-        if name.starts_with('/') {
+        if name.starts_with('.') {
             while let Some((start, opened)) = open.pop() {
                 if opened == &name[1..] {
                     found.extend(mark(opened).map(|mark| (start..at, mark)));

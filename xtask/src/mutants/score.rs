@@ -59,6 +59,7 @@ pub(super) struct Survivor<'a> {
 pub(super) struct Score<'a> {
     counts: Vec<(&'static str, Count)>,
     pub(super) survivors: Vec<Survivor<'a>>,
+    not_viable: Vec<&'a Placed>,
     /// Entries of the reasons that name no survivor.
     stale: Vec<String>,
 }
@@ -71,7 +72,7 @@ impl<'a> Score<'a> {
         reasons: &'a Reasons,
     ) -> Self {
         let mut counts: Vec<(&'static str, Count)> = Vec::new();
-        let mut survivors = Vec::new();
+        let (mut survivors, mut dead) = (Vec::new(), Vec::new());
         for &placed in mutants {
             if counts.last().is_none_or(|(name, _)| *name != placed.module) {
                 counts.push((placed.module, Count::default()));
@@ -80,6 +81,7 @@ impl<'a> Score<'a> {
             count.found += 1;
             if not_viable.contains(&placed.mutant.id) {
                 count.not_viable += 1;
+                dead.push(placed);
                 continue;
             }
             match fates.get(&placed.mutant.id) {
@@ -105,6 +107,7 @@ impl<'a> Score<'a> {
         Self {
             counts,
             survivors,
+            not_viable: dead,
             stale,
         }
     }
@@ -153,6 +156,7 @@ impl<'a> Score<'a> {
             "holds": self.holds(),
             "modules": modules.collect::<Vec<_>>(),
             "survivors": survivors.collect::<Vec<_>>(),
+            "not_viable": self.not_viable.iter().map(|p| super::name(p)).collect::<Vec<_>>(),
             "stale_reasons": self.stale,
         })
     }

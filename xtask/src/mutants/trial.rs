@@ -10,6 +10,7 @@ use std::time::{Duration, Instant};
 
 use super::compile::Program;
 use super::rewrite::{ACTIVE, Id, REACHED};
+use crate::database::Database;
 use crate::shell::{Failure, because};
 
 /// A test takes longer on a machine that does something else as well.
@@ -29,25 +30,39 @@ pub(super) enum Ended {
     TimedOut,
 }
 
-/// A place to run tests in: one process at a time.
-#[derive(Debug)]
-pub(super) struct Bench {
-    /// For what tests write; emptied after each run.
-    folder: PathBuf,
+/// What all tests have around them.
+pub(super) struct Place {
+    /// The copy of the workspace.
     tree: PathBuf,
+    /// One server for all: each test would start its own, which takes seconds.
+    database: Option<Database>,
 }
 
-impl Bench {
+impl Place {
+    /// With a database server, where there is PostgreSQL.
+    pub(super) fn new(tree: &Path) -> Self {
+        Self {
+            tree: tree.to_owned(),
+            database: Database::start().ok(),
+        }
+    }
+}
+
+/// Runs tests: one process at a time.
+pub(super) struct Bench<'a> {
+    /// For what tests write; emptied after each run.
+    folder: PathBuf,
+    place: &'a Place,
+}
+
+impl<'a> Bench<'a> {
     /// A bench with a folder of its own. Its name is short: sockets lie below it.
-    pub(super) fn new(tree: &Path, number: usize) -> Result<Self, Failure> {
+    pub(super) fn new(place: &'a Place, number: usize) -> Result<Self, Failure> {
         let name = format!("lm-{}-{number}", std::process::id());
         let folder = std::env::temp_dir().join(name);
         fs::create_dir_all(&folder)
             .map_err(|e| because(format!("cannot make `{}`: {e}", folder.display())))?;
-        Ok(Self {
-            folder,
-            tree: tree.to_owned(),
-        })
+        Ok(Self { folder, place })
     }
 
     /// The names of the tests of a program.
@@ -89,10 +104,10 @@ impl Bench {
 
     /// Runs tests one after the other in one process, with a mutant or, for comparison, none, until
     /// one fails. `longest` is what the slowest of them takes without.
-    pub(super) fn run<'a>(
+    pub(super) fn run<'t>(
         &self,
         program: &Program,
-        tests: impl Iterator<Item = &'a str>,
+        tests: impl Iterator<Item = &'t str>,
         mutant: Option<Id>,
         longest: Duration,
     ) -> Result<Ended, Failure> {
@@ -112,7 +127,7 @@ impl Bench {
             .current_dir(&program.package)
             .env("CARGO_MANIFEST_DIR", &program.package)
             .env("TMPDIR", &self.folder)
-            .env("INSTA_WORKSPACE_ROOT", &self.tree)
+            .env("INSTA_WORKSPACE_ROOT", &self.place.tree)
             .env("INSTA_UPDATE", "no")
             .env("PROPTEST_FAILURE_PERSISTENCE", "off")
             // Looking for the smallest example of a failure takes longer than finding one.
@@ -122,6 +137,9 @@ impl Bench {
             .env_remove(REACHED)
             .stdin(Stdio::null())
             .stderr(Stdio::null());
+        if let Some(database) = &self.place.database {
+            command.env("LODESTAR_TEST_POSTGRES", &database.url);
+        }
         command
     }
 
@@ -131,7 +149,7 @@ impl Bench {
     }
 }
 
-impl Drop for Bench {
+impl Drop for Bench<'_> {
     fn drop(&mut self) {
         let _ = fs::remove_dir_all(&self.folder);
     }
