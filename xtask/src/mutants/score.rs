@@ -210,3 +210,69 @@ impl fmt::Display for Score<'_> {
         Ok(())
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::super::points::Mutant;
+    use super::*;
+
+    fn placed(id: Id, change: &str) -> Placed {
+        Placed {
+            module: "gate",
+            file: "a.rs".to_owned(),
+            mutant: Mutant {
+                id,
+                point: id,
+                line: 1,
+                column: 2,
+                function: "f".to_owned(),
+                change: change.to_owned(),
+            },
+        }
+    }
+
+    fn reasons(change: &str) -> Reasons {
+        let text = format!(
+            "[[survivor]]\nfile = 'a.rs'\nfunction = 'f'\nchange = '{change}'\nreason = 'it is the same'"
+        );
+        toml::from_str(&text).unwrap()
+    }
+
+    /// One of twenty-one does not compile, one of the others lives.
+    fn score<'a>(mutants: &[&'a Placed], reasons: &'a Reasons) -> Score<'a> {
+        let fate = |id: Id| match id {
+            20 => Fate::Survived,
+            19 => Fate::TimedOut,
+            _ => Fate::Caught("a_test".to_owned()),
+        };
+        let fates = (1..=20).map(|id| (id, fate(id))).collect();
+        Score::new(mutants, &BTreeSet::from([21]), &fates, reasons)
+    }
+
+    #[test]
+    fn a_survivor_with_a_reason_is_still_not_noticed() {
+        let all: Vec<_> = (1..=21).map(|id| placed(id, &format!("c{id}"))).collect();
+        let all: Vec<_> = all.iter().collect();
+        let (none, listed, stale) = (Reasons::default(), reasons("c20"), reasons("c3"));
+        let without = score(&all, &none);
+        assert_eq!(without.counts[0].1.score(), 95.0);
+        assert!(!without.holds());
+        assert!(
+            without
+                .to_string()
+                .contains("NO REASON: the tests that reach it all pass")
+        );
+        let with = score(&all, &listed);
+        assert_eq!(with.counts[0].1.score(), 95.0);
+        assert_eq!(with.counts[0].1.without_reasoned(), 100.0);
+        assert!(with.holds());
+        assert!(
+            with.to_string()
+                .contains("a.rs:1:2: f\n  c20\n  lives because it is the same")
+        );
+        // One mutant fewer, and the share is too small, whatever the reasons say.
+        assert!(!score(&all[1..], &listed).holds());
+        // A reason for what is noticed hides nothing, and says that it is old.
+        assert!(score(&all, &stale).to_string().contains("no such survivor"));
+    }
+}

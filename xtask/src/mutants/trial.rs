@@ -56,10 +56,15 @@ pub(super) struct Bench<'a> {
 }
 
 impl<'a> Bench<'a> {
-    /// A bench with a folder of its own. Its name is short: sockets lie below it.
+    /// A bench with a folder of its own, in memory where there is such a place. Its name is short:
+    /// sockets lie below it.
     pub(super) fn new(place: &'a Place, number: usize) -> Result<Self, Failure> {
         let name = format!("lm-{}-{number}", std::process::id());
-        let folder = std::env::temp_dir().join(name);
+        let memory = Path::new("/dev/shm");
+        let folder = match memory.is_dir() {
+            true => memory.join(name),
+            false => std::env::temp_dir().join(name),
+        };
         fs::create_dir_all(&folder)
             .map_err(|e| because(format!("cannot make `{}`: {e}", folder.display())))?;
         Ok(Self { folder, place })
