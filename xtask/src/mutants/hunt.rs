@@ -238,7 +238,8 @@ impl Coverage {
 
     /// Tests of one program each, those first that will tell soonest.
     fn groups(&self, reaching: &[usize], recent: &[usize]) -> Vec<Vec<usize>> {
-        let is_recent = |test: &usize| recent.contains(test);
+        let is_recent =
+            |test: &usize| recent.contains(test) && self.tests[*test].takes < FIRST_GROUP;
         let mut groups: Vec<Vec<usize>> = Vec::new();
         for &test in reaching.iter().filter(|test| is_recent(test)) {
             let program = self.tests[test].program;

@@ -1,5 +1,6 @@
 //! Runs tests in processes of their own: to see what they reach, and to see whether they notice.
 
+use std::collections::BTreeSet;
 use std::fs;
 use std::io::{BufRead as _, BufReader, Read as _};
 use std::path::{Path, PathBuf};
@@ -96,10 +97,12 @@ impl<'a> Bench<'a> {
         let reached = fs::read_to_string(&file).unwrap_or_default();
         self.clear();
         match ended {
-            Ended::Passed => Ok((
-                took,
-                reached.lines().filter_map(|id| id.parse().ok()).collect(),
-            )),
+            Ended::Passed => {
+                // A process that the test starts notes what it reaches as well.
+                let reached: BTreeSet<Id> =
+                    reached.lines().filter_map(|id| id.parse().ok()).collect();
+                Ok((took, reached.into_iter().collect()))
+            }
             _ => Err(because(format!(
                 "`{test}` of {} does not pass without a mutant",
                 program.name
