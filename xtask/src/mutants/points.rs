@@ -115,7 +115,8 @@ impl Finder<'_> {
         let values = values::of_return(&signature.output).into_iter();
         let values = values.filter(|value| {
             // The same as what stands there, or what would call itself.
-            value != body && !(of_default && value.contains("default()")) && !(body.is_empty())
+            let same = value == body || value == "Default::default()" && body == "Self::default()";
+            !same && !(of_default && value.contains("default()")) && !(body.is_empty())
         });
         let alternatives = values.map(|value| {
             let change = format!("replace the body of `{function}`{returned} with `{value}`");

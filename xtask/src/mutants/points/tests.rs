@@ -122,6 +122,7 @@ fn a_body_is_replaced_before_it_begins() {
         changes("fn f() -> bool { true }"),
         ["replace the body of `f` -> bool with `false`"]
     );
+    assert!(changes("impl T { fn none() -> Self { Self::default() } }").is_empty());
     assert!(changes("impl Default for T { fn default() -> Self { T(1) } }").is_empty());
 }
 
