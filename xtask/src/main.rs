@@ -40,7 +40,7 @@ Commands:
                  of the changes the tests notice; fails below 95 % of a module, or where one that
                  lives has no reason in xtask/mutants.toml. Takes half an hour the first time
     --module NAME  only gate, firewall, fingerprint, approval or log; may be given again
-    --survivors    only those that lived when they were tried last
+    --survivors    only those that no test noticed in the last run, and the new ones
     --json         what is printed at the end, for programs
   docs           writes the reference pages that come from the code
   docs --check   fails where such a page is out of date

@@ -11,11 +11,12 @@
 //! | [`points`], [`values`], [`rewrite`] | finds the changes and puts them into the source text |
 //! | [`tree`], [`compile`] | a copy of the workspace, compiled; what does not compile is taken out |
 //! | [`trial`], [`hunt`] | runs the tests that reach a change, with the change on |
-//! | [`reasons`], [`score`] | what is said about it |
+//! | [`notes`], [`reasons`], [`score`] | what is kept, and what is said about it |
 
 mod compile;
 mod hunt;
 mod modules;
+mod notes;
 mod points;
 mod reasons;
 mod rewrite;
@@ -24,20 +25,18 @@ mod tree;
 mod trial;
 mod values;
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::time::Instant;
 
-use self::compile::{Placed, compile};
+use self::compile::compile;
 use self::hunt::Coverage;
 use self::modules::{MODULES, PACKAGES};
+use self::notes::Notes;
 use self::reasons::Reasons;
 use self::score::Score;
 use self::tree::Tree;
 use self::trial::Place;
 use crate::shell::{Failure, because};
-
-/// Names of the mutants that lived when they were tried last.
-const LIVING: &str = "living.json";
 
 /// `cargo xtask mutants [--module NAME]… [--survivors] [--json]`
 pub(crate) fn mutants(args: &[&str]) -> Result<(), Failure> {
@@ -78,43 +77,36 @@ pub(crate) fn mutants(args: &[&str]) -> Result<(), Failure> {
     let place = Place::new(&tree.root);
     let coverage = Coverage::measure(&compiled.programs, &place, &tree.notes)?;
     eprintln!("coverage known after {:.0?}", started.elapsed());
-    let living = tree.notes.join(LIVING);
-    let last = std::fs::read(&living)
-        .ok()
-        .and_then(|bytes| serde_json::from_slice::<BTreeSet<String>>(&bytes).ok());
-    let mut last = last.unwrap_or_default();
-    let is_chosen = |placed: &&Placed| {
-        chosen.iter().any(|module| module.name == placed.module)
-            && (!only_survivors || last.contains(&name(placed)))
-    };
-    let looked_at: Vec<_> = compiled.mutants.iter().filter(is_chosen).collect();
-    let viable: Vec<_> = looked_at
+    let mut notes = Notes::read(&tree.notes);
+    let looked_at: Vec<_> = compiled
+        .mutants
+        .iter()
+        .filter(|placed| chosen.iter().any(|module| module.name == placed.module))
+        .collect();
+    let viable = looked_at
         .iter()
         .copied()
-        .filter(|placed| !compiled.not_viable.contains(&placed.mutant.id))
+        .filter(|placed| !compiled.not_viable.contains(&placed.mutant.id));
+    let (known, tried): (Vec<_>, Vec<_>) =
+        viable.partition(|placed| only_survivors && notes.noticed(placed).is_some());
+    let mut fates: BTreeMap<_, _> = known
+        .into_iter()
+        .filter_map(|placed| Some((placed.mutant.id, notes.noticed(placed)?.clone())))
         .collect();
-    let fates = coverage.hunt(&viable, &compiled.programs, &place)?;
+    eprintln!(
+        "{} mutants to try, {} noticed before",
+        tried.len(),
+        fates.len()
+    );
+    fates.extend(coverage.hunt(&tried, &compiled.programs, &place, &mut notes)?);
     let score = Score::new(&looked_at, &compiled.not_viable, &fates, &reasons);
-    for placed in &looked_at {
-        last.remove(&name(placed));
-    }
-    last.extend(score.survivors.iter().map(|s| name(s.placed)));
-    let kept = serde_json::to_vec(&last).expect("names are text");
-    std::fs::write(&living, kept)
-        .map_err(|e| because(format!("cannot write `{}`: {e}", living.display())))?;
     match as_json {
         true => println!("{:#}", score.json()),
         false => println!("{score}"),
     }
     eprintln!("done after {:.0?}", started.elapsed());
-    match score.holds() || only_survivors && score.survivors.is_empty() {
+    match score.holds() {
         true => Ok(()),
         false => Err(Failure::Reported),
     }
-}
-
-/// A mutant by what stays the same when lines move.
-fn name(placed: &Placed) -> String {
-    let Placed { file, mutant, .. } = placed;
-    format!("{file}: {}: {}", mutant.function, mutant.change)
 }

@@ -10,12 +10,13 @@ use std::time::Duration;
 use serde::{Deserialize, Serialize};
 
 use super::compile::{Placed, Program};
+use super::notes::Notes;
 use super::rewrite::Id;
 use super::trial::{Bench, Ended, Place};
 use crate::shell::{Failure, because};
 
 /// What became of a mutant.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) enum Fate {
     /// A test failed: this one.
     Caught(String),
@@ -177,8 +178,9 @@ impl Coverage {
         mutants: &[&Placed],
         programs: &[Program],
         place: &Place,
+        notes: &mut Notes,
     ) -> Result<BTreeMap<Id, Fate>, Failure> {
-        let fates = Mutex::new(BTreeMap::new());
+        let fates = Mutex::new((BTreeMap::new(), notes));
         let recent = Mutex::new(HashMap::<&str, Vec<usize>>::new());
         on_all_cores(mutants, place, "mutant", |bench, placed| {
             let id = placed.mutant.id;
@@ -202,10 +204,14 @@ impl Coverage {
                 of_file.truncate(RECENT);
             }
             let mut fates = fates.lock().unwrap_or_else(PoisonError::into_inner);
+            let (fates, notes) = &mut *fates;
+            notes.note(placed, &fate);
             fates.insert(id, fate);
             Ok(())
         })?;
-        Ok(fates.into_inner().unwrap_or_else(PoisonError::into_inner))
+        let (fates, notes) = fates.into_inner().unwrap_or_else(PoisonError::into_inner);
+        notes.write();
+        Ok(fates)
     }
 
     fn try_one(

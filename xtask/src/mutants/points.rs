@@ -3,7 +3,7 @@
 //! Left alone: tests, constants and `const fn`, patterns, types, what stands inside of macros, and
 //! implementations of `Debug`, which say nothing that a rule depends on.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeSet, HashMap};
 use std::ops::Range;
 
 use proc_macro2::Span;
@@ -49,6 +49,7 @@ pub(super) fn rewrite(
         source,
         within: Vec::new(),
         function: None,
+        named: HashMap::new(),
         edits: Edits::default(),
         mutants: Vec::new(),
     };
@@ -66,6 +67,8 @@ struct Finder<'a> {
     /// The types and traits around.
     within: Vec<String>,
     function: Option<String>,
+    /// How often each change was made to each function.
+    named: HashMap<(String, String), usize>,
     edits: Edits,
     mutants: Vec<Mutant>,
 }
@@ -82,8 +85,15 @@ impl Finder<'_> {
         let function = self.function.clone()?;
         let id = self.next;
         let mut live = Vec::new();
-        for (change, text) in alternatives {
+        for (mut change, text) in alternatives {
             let at = span.start();
+            // The same change to the same words of one function: which of them it is.
+            let named = (function.clone(), change.clone());
+            let before = self.named.entry(named).or_default();
+            *before += 1;
+            if *before > 1 {
+                change = format!("{change} ({before})");
+            }
             self.mutants.push(Mutant {
                 id: self.next,
                 point: id,

@@ -156,7 +156,7 @@ impl<'a> Score<'a> {
             "holds": self.holds(),
             "modules": modules.collect::<Vec<_>>(),
             "survivors": survivors.collect::<Vec<_>>(),
-            "not_viable": self.not_viable.iter().map(|p| super::name(p)).collect::<Vec<_>>(),
+            "not_viable": self.not_viable.iter().map(|p| super::notes::name(p)).collect::<Vec<_>>(),
             "stale_reasons": self.stale,
         })
     }

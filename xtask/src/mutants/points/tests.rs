@@ -165,6 +165,18 @@ fn a_mutant_says_where_it_is() {
 }
 
 #[test]
+fn the_same_change_twice_in_one_function_is_told_apart() {
+    let changes = changes(&within("a == b; a == b"));
+    assert_eq!(
+        changes,
+        [
+            "replace `==` with `!=` in `a == b`",
+            "replace `==` with `!=` in `a == b` (2)"
+        ]
+    );
+}
+
+#[test]
 fn a_dropped_mutant_is_gone_and_the_others_keep_their_numbers() {
     let source = within("a < b");
     let dropped = BTreeSet::from([1, 3]);
