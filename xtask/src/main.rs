@@ -6,11 +6,13 @@
 //! | [`peers`] | installs the MCP software of others that the proxy is tested against |
 //! | [`database`] | a PostgreSQL server for as long as it is needed |
 //! | [`suite`] | runs all tests and sums them up in one line |
+//! | [`mutants`] | shows that the tests notice small changes to the code that decides |
 //! | [`tally`] | reads the summaries of the two test runners |
 //! | [`pages`] | writes the reference pages that come from the code |
 //! | [`shell`] | starts other programs |
 
 mod database;
+mod mutants;
 mod pages;
 mod peers;
 mod requirements;
@@ -34,6 +36,12 @@ Commands:
   matrix         the long matrices at full length, in release: tampering, crashes, kills between
                  the steps of an action, slicing of policies, raced paths
   defences       takes each defence out in turn and shows which probes miss it; in release
+  mutants        changes the code that decides, one small change at a time, and prints how many
+                 of the changes the tests notice; fails below 95 % of a module, or where one that
+                 lives has no reason in xtask/mutants.toml. Takes half an hour the first time
+    --module NAME  only gate, firewall, fingerprint, approval or log; may be given again
+    --survivors    only those that no test noticed in the last run, and the new ones
+    --json         what is printed at the end, for programs
   docs           writes the reference pages that come from the code
   docs --check   fails where such a page is out of date
   bench          prints the speed ratios of event log, firewall and gate
@@ -64,6 +72,7 @@ fn main() -> ExitCode {
         ["ci"] => suite::ci(),
         ["matrix"] => suite::matrix(),
         ["defences"] => suite::defences(),
+        ["mutants", args @ ..] => mutants::mutants(args),
         ["bench"] => suite::bench(),
         ["docs"] => pages::write(),
         ["docs", "--check"] => pages::check(),

@@ -171,6 +171,9 @@ mod tests {
             ("file:*aa", "file:a", false),
             ("file:a*a", "file:a", false),
             ("file:**b", "file:ab", true),
+            // What one piece has taken is not there for the next.
+            ("file:*ab*b", "file:xab", false),
+            ("file:*ab*b", "file:xabb", true),
         ] {
             assert_eq!(matches(pattern, text), expected, "{pattern} {text}");
         }

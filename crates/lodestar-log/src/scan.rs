@@ -157,3 +157,139 @@ fn extend_to_newline(
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::io::Write as _;
+
+    use super::*;
+
+    /// Where lines are, and whether each ends: as one finds them by looking at every byte.
+    fn naive(bytes: &[u8]) -> Vec<(u64, u64, bool)> {
+        let mut offset = 0;
+        let mut places = Vec::new();
+        for piece in bytes.split_inclusive(|&byte| byte == b'\n') {
+            let ends = piece.ends_with(b"\n");
+            let length = piece.len() as u64 - u64::from(ends);
+            places.push((offset, length, ends));
+            offset += piece.len() as u64;
+        }
+        places
+    }
+
+    fn file(bytes: &[u8]) -> File {
+        let mut file = tempfile::tempfile().unwrap();
+        file.write_all(bytes).unwrap();
+        file
+    }
+
+    fn scanned(bytes: &[u8], at_most: usize) -> Vec<(u64, u64, bool)> {
+        let mut places = Vec::new();
+        let scanned = scan(
+            &file(bytes),
+            bytes.len() as u64,
+            |_, _| (),
+            |entry| {
+                let ends = !matches!(
+                    entry.outcome,
+                    Err(LineError::Unterminated | LineError::TooLong { .. })
+                );
+                places.push((entry.offset, entry.bytes, ends));
+                match places.len() < at_most {
+                    true => ControlFlow::Continue(()),
+                    false => ControlFlow::Break(()),
+                }
+            },
+        );
+        scanned.unwrap();
+        places
+    }
+
+    fn lines(lengths: &[usize]) -> Vec<u8> {
+        let line = |&length: &usize| [vec![b'x'; length], b"\n".to_vec()].concat();
+        lengths.iter().flat_map(line).collect()
+    }
+
+    #[test]
+    fn every_line_is_found_once_and_in_order_wherever_the_file_is_cut() {
+        let chunk = CHUNK_BYTES as usize;
+        let mut many: Vec<usize> = (0..4_000).map(|n| n * 7919 % 1_500).collect();
+        many.insert(2_000, 200_000);
+        let cases: Vec<Vec<u8>> = vec![
+            Vec::new(),
+            lines(&[0]),
+            lines(&[5, 0, 7]),
+            lines(&many),
+            // A line that ends with its chunk, one that begins there, one that is cut.
+            lines(&[chunk - 1, 10, chunk - 1, 10]),
+            lines(&[chunk, 10, chunk - 2, 10]),
+            lines(&[chunk - 2, 10, 10]),
+            // Longer than a chunk, and than what is read at once.
+            lines(&[10, chunk + EXTEND_BYTES - 10, 10]),
+            lines(&[chunk - 30, chunk + 1_000, 10]),
+            lines(&[chunk - 5, EXTEND_BYTES, 10]),
+            lines(&[chunk - 5, EXTEND_BYTES + 4, EXTEND_BYTES + 5, 10]),
+        ];
+        for bytes in cases {
+            assert_eq!(scanned(&bytes, usize::MAX), naive(&bytes));
+            let torn = [&bytes[..], b"torn"].concat();
+            assert_eq!(scanned(&torn, usize::MAX), naive(&torn));
+        }
+    }
+
+    #[test]
+    fn a_scan_ends_when_nobody_wants_more() {
+        let bytes = lines(&[100; 40_000]);
+        assert_eq!(scanned(&bytes, 3), naive(&bytes)[..3]);
+        assert_eq!(scanned(&bytes[..1_000], 3), naive(&bytes)[..3]);
+    }
+
+    #[test]
+    fn what_is_longer_than_a_line_may_be_is_not_read_to_its_end() {
+        let long = vec![b'x'; MAX_LINE_BYTES + 3 * EXTEND_BYTES];
+        let bytes = [lines(&[3]), long.clone()].concat();
+        let mut found = Vec::new();
+        let scanned = scan(
+            &file(&bytes),
+            bytes.len() as u64,
+            |_, _| (),
+            |entry| {
+                found.push((entry.offset, entry.outcome.unwrap_err()));
+                ControlFlow::Continue(())
+            },
+        );
+        scanned.unwrap();
+        let too_long = |error: &LineError| match error {
+            LineError::TooLong { bytes } => *bytes > MAX_LINE_BYTES && *bytes <= long.len(),
+            _ => false,
+        };
+        assert!(
+            found.iter().any(|(at, error)| *at == 4 && too_long(error)),
+            "{found:?}"
+        );
+        // As long as one may be, and torn: it might have become one.
+        let torn = [lines(&[3]), vec![b'x'; MAX_LINE_BYTES]].concat();
+        let last = *naive(&torn).last().unwrap();
+        assert!(scanned_kinds(&torn).contains(&(last.0, "unterminated")));
+    }
+
+    fn scanned_kinds(bytes: &[u8]) -> Vec<(u64, &'static str)> {
+        let mut kinds = Vec::new();
+        let scanned = scan(
+            &file(bytes),
+            bytes.len() as u64,
+            |_, _| (),
+            |entry| {
+                let kind = match entry.outcome {
+                    Err(LineError::Unterminated) => "unterminated",
+                    Err(LineError::TooLong { .. }) => "too long",
+                    _ => "other",
+                };
+                kinds.push((entry.offset, kind));
+                ControlFlow::Continue(())
+            },
+        );
+        scanned.unwrap();
+        kinds
+    }
+}

@@ -35,10 +35,7 @@ pub(crate) fn open_checkpoint(
     for key in &trust.log_keys {
         let key = NoteKey::ed25519(origin, key).map_err(|e| e.to_string())?;
         match Checkpoint::open(bytes, &key) {
-            Ok((checkpoint, note)) if checkpoint.origin == origin => return Ok((checkpoint, note)),
-            Ok((checkpoint, _)) => {
-                reason = format!("it is a checkpoint of `{}`", checkpoint.origin);
-            }
+            Ok(opened) => return Ok(opened),
             Err(error) => reason = error.to_string(),
         }
     }

@@ -158,3 +158,73 @@ fn is_arguments(expression: &Value) -> bool {
         .and_then(|operand| accessed(".", operand))
         .is_some_and(|(whole, path)| is_context(whole) && path == [ARGUMENTS])
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn reads(condition: &str) -> Reads {
+        let text = format!("permit (principal, action, resource) when {{ {condition} }};");
+        Reads::of(&cedar_policy::Policy::parse(None, text).unwrap())
+    }
+
+    fn names<const N: usize>(names: [&str; N]) -> Names {
+        Names::Some(names.map(str::to_owned).into())
+    }
+
+    #[test]
+    fn a_policy_is_known_to_look_at_what_it_names_and_at_nothing_else() {
+        for (condition, context, arguments) in [
+            ("true", names([]), names([])),
+            ("context.level > 1", names(["level"]), names([])),
+            ("context has level", names(["level"]), names([])),
+            (
+                "context.args.path == \"a\"",
+                names(["args"]),
+                names(["path"]),
+            ),
+            ("context.args has path", names(["args"]), names(["path"])),
+            (
+                "context.args.meta.thread == 1",
+                names(["args"]),
+                names(["meta"]),
+            ),
+            ("context has args", names(["args"]), Names::All),
+            ("context.args == context.args", names(["args"]), Names::All),
+            ("principal.execution == \"x\"", names([]), names([])),
+            ("principal.args.path == \"x\"", names([]), names([])),
+            (
+                "[context.level].contains(1) && context.args.to == \"x\"",
+                names(["args", "level"]),
+                names(["to"]),
+            ),
+            ("{ a: context }.a.level == 1", Names::All, Names::All),
+        ] {
+            let expected = Reads { context, arguments };
+            assert_eq!(reads(condition), expected, "{condition}");
+        }
+    }
+
+    /// As versions of Cedar may write `context has args.path`.
+    #[test]
+    fn a_path_of_several_names_is_followed() {
+        for (path, context, arguments) in [
+            (vec!["args", "path"], names(["args"]), names(["path"])),
+            (vec!["level", "x"], names(["level"]), names([])),
+        ] {
+            let mut reads = Reads::default();
+            let left = serde_json::json!({"Var": "context"});
+            reads.walk(&serde_json::json!({"has": {"left": left, "attr": path}}));
+            assert_eq!(reads, Reads { context, arguments });
+        }
+    }
+
+    #[test]
+    fn all_names_are_among_none() {
+        assert!(names(["a", "b"]).are_among(&["a", "b", "c"]));
+        assert!(!names(["a", "d"]).are_among(&["a", "b", "c"]));
+        assert!(names([]).are_among(&[]));
+        assert!(!Names::All.are_among(&["a"]));
+        assert!(Names::All.contains("a") && !names(["a"]).contains("b"));
+    }
+}

@@ -170,6 +170,8 @@ mod tests {
         let top = NormalPath::new("/").unwrap();
         assert_eq!(NormalPath::new("/a").unwrap().below(&top).as_str(), "a");
         assert!(NormalPath::new(&"./".repeat(3000)).is_err());
+        assert!(NormalPath::new(&"a".repeat(MAX_PATH_LEN)).is_ok());
+        assert!(NormalPath::new(&"a".repeat(MAX_PATH_LEN + 1)).is_err());
     }
 
     #[test]

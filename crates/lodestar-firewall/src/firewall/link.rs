@@ -308,3 +308,6 @@ fn promoted(
         evidence: vec![item],
     })
 }
+
+#[cfg(test)]
+mod tests;

@@ -3,6 +3,7 @@
 mod derived;
 mod entering;
 mod errors;
+mod linking;
 mod moving;
 mod people;
 mod plain;

@@ -134,6 +134,35 @@ fn a_tail_that_no_writer_wrote_is_not_taken_over() {
 }
 
 #[test]
+fn a_line_is_found_fault_with_once() {
+    let faults = |session: &str, payload: &str| {
+        let world = World::fast();
+        let writer = world.create("s1");
+        append(&writer, 1);
+        drop(writer);
+        forge(&events_path(&world), session, "agent.note@1", payload);
+        codes(&world)
+    };
+    assert_eq!(faults("s9", "{\"a\":1}"), ["wrong_session"]);
+    assert_eq!(faults("s9", "{\"a\": 1}"), ["wrong_session"]);
+    assert_eq!(faults("s1", "{\"a\": 1}"), ["not_canonical"]);
+}
+
+#[test]
+fn a_line_that_cannot_be_read_takes_its_place_in_the_numbering() {
+    let world = World::fast();
+    world.closed("s1", 8);
+    let text = fs::read_to_string(events_path(&world)).unwrap();
+    let mut lines: Vec<_> = text.lines().collect();
+    lines[4] = "{\"head\":nothing}";
+    fs::write(events_path(&world), lines.join("\n") + "\n").unwrap();
+    let found = codes(&world);
+    assert!(found.contains(&"malformed_line"), "{found:?}");
+    // What comes after it has the number that it should have.
+    assert!(!found.contains(&"wrong_seq"), "{found:?}");
+}
+
+#[test]
 fn a_copied_redaction_statement_answers_for_nothing() {
     let world = World::fast();
     world.closed("s1", 8);

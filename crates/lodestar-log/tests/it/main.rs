@@ -17,3 +17,4 @@ mod redaction;
 mod rules;
 mod support;
 mod tamper;
+mod verdicts;

@@ -182,6 +182,25 @@ fn envelopes_are_limited_in_length_and_signatures() {
 }
 
 #[test]
+fn an_envelope_is_as_long_as_it_may_be_and_no_longer() {
+    let signatures = envelope("t", b"", &[key(1)]).signatures;
+    let made = |extra: usize| {
+        let payload_type = "t".repeat(1 + extra);
+        Envelope::new(payload_type, Vec::new(), signatures.clone())
+    };
+    let shortest = made(0).unwrap().to_json().len();
+    let longest = made(MAX_ENVELOPE_LEN - shortest).unwrap();
+    assert_eq!(longest.to_json().len(), MAX_ENVELOPE_LEN);
+    assert_eq!(
+        longest.payload_type().len(),
+        1 + MAX_ENVELOPE_LEN - shortest
+    );
+    assert_eq!(Envelope::from_json(&longest.to_json()), Ok(longest));
+    let longer = made(MAX_ENVELOPE_LEN - shortest + 1);
+    assert_eq!(longer, Err(StatementError::TooLong(MAX_ENVELOPE_LEN + 1)));
+}
+
+#[test]
 fn what_has_no_canonical_form_cannot_be_signed() {
     let mut unwritable = issued();
     unwritable.subject.events[0].seq = u64::MAX;

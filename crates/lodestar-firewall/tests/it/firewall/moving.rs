@@ -230,6 +230,11 @@ fn a_rule_that_is_too_wide_too_long_over_or_about_something_else_promotes_nothin
         }
         assert_eq!(world.truth(id), Truth::Unverified);
     }
+    let longest = PromotionRule {
+        expires_at: now.checked_add(90 * DAY).unwrap(),
+        ..good.clone()
+    };
+    assert_eq!(longest.check(now), Ok(()));
     // A rule cannot bring back what was superseded or contradicted.
     let seat = &world.seats.policy;
     world

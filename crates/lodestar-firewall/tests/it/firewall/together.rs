@@ -86,6 +86,54 @@ fn results_taken_in_together_stand_as_if_they_had_come_one_by_one() {
 }
 
 #[test]
+fn two_results_of_one_call_taken_in_together_stand_as_if_the_second_had_come_later() {
+    let took_in = |world: &mut World, at_once: bool| {
+        let mut results: Vec<_> = ["status = 1", "status = 2", "status = 1"]
+            .map(|text| world.observation("read_file", text))
+            .into();
+        let first = results[0].invocation_id;
+        results[1].invocation_id = first;
+        let (server, scope) = (ServerIdentity::new("files").unwrap(), scope());
+        let arguments = json!({"path": "a.md"});
+        let intakes = (0..).zip(&results).map(|(place, observation)| Intake {
+            call: ToolCall {
+                invocation: observation.invocation_id,
+                server: &server,
+                tool: &observation.tool,
+                arguments: &arguments,
+                definition: sha256(b"definition"),
+                reviewed: true,
+                is_error: place == 1,
+            },
+            observation,
+            scope: &scope,
+            recorded: Some(place),
+        });
+        let intakes: Vec<_> = intakes.collect();
+        let lots = match at_once {
+            true => vec![intakes],
+            false => intakes.into_iter().map(|one| vec![one]).collect(),
+        };
+        let outcomes = lots.into_iter().flat_map(|lot| {
+            let taken = world.firewall.observe_all(&lot, &mut world.tape);
+            taken.unwrap()
+        });
+        let outcomes: Vec<_> = outcomes.collect();
+        let changed = |outcome: &Outcome| {
+            let adopted = &outcome.adopted;
+            let linked: usize = adopted.evidence.iter().map(|set| set.items.len()).sum();
+            (adopted.changes.len(), adopted.contradictions.len(), linked)
+        };
+        outcomes.iter().map(changed).collect::<Vec<_>>()
+    };
+    let [mut together, mut alone] = [World::new(), World::new()];
+    let said = took_in(&mut alone, false);
+    assert_eq!(took_in(&mut together, true), said);
+    // The envelope of the second says something of the first one's.
+    assert_ne!(said[1], said[2], "{said:?}");
+}
+
+#[test]
 fn every_row_of_many_that_were_signed_together_has_its_own_way_to_the_signature() {
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("state.db");
