@@ -126,7 +126,7 @@ impl Finder<'_> {
         let values = values.filter(|value| {
             // The same as what stands there, or what would call itself.
             let same = value == body || value == "Default::default()" && body == "Self::default()";
-            !same && !(of_default && value.contains("default()")) && !(body.is_empty())
+            !(same || body.is_empty() || of_default && value.contains("default()"))
         });
         let alternatives = values.map(|value| {
             let change = format!("replace the body of `{function}`{returned} with `{value}`");
