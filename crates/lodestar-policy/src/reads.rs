@@ -208,12 +208,18 @@ mod tests {
     /// As versions of Cedar may write `context has args.path`.
     #[test]
     fn a_path_of_several_names_is_followed() {
-        for (path, context, arguments) in [
-            (vec!["args", "path"], names(["args"]), names(["path"])),
-            (vec!["level", "x"], names(["level"]), names([])),
+        for (whole, path, context, arguments) in [
+            (
+                "context",
+                ["args", "path"],
+                names(["args"]),
+                names(["path"]),
+            ),
+            ("context", ["level", "x"], names(["level"]), names([])),
+            ("principal", ["args", "path"], names([]), names([])),
         ] {
             let mut reads = Reads::default();
-            let left = serde_json::json!({"Var": "context"});
+            let left = serde_json::json!({"Var": whole});
             reads.walk(&serde_json::json!({"has": {"left": left, "attr": path}}));
             assert_eq!(reads, Reads { context, arguments });
         }

@@ -16,5 +16,6 @@ mod python;
 mod redaction;
 mod rules;
 mod support;
+mod tails;
 mod tamper;
 mod verdicts;

@@ -13,7 +13,7 @@ use crate::support::{World, id};
 
 /// What a line says; the rest is computed.
 #[derive(Clone)]
-struct Row {
+pub(crate) struct Row {
     kind: &'static str,
     payload: Value,
     /// The payload as it stands there, where it is not canonical.
@@ -23,7 +23,7 @@ struct Row {
     second: u32,
 }
 
-fn row(kind: &'static str, payload: Value) -> Row {
+pub(crate) fn row(kind: &'static str, payload: Value) -> Row {
     Row {
         kind,
         payload,
@@ -74,7 +74,7 @@ fn signed(
     (text, checkpoint.sign(&world.key).to_string(), first)
 }
 
-fn opening(world: &World) -> Row {
+pub(crate) fn opening(world: &World) -> Row {
     let record = json!({
         "format": "lodestar-log/1",
         "log_key": world.key.public(),
@@ -84,7 +84,7 @@ fn opening(world: &World) -> Row {
 }
 
 /// A project with this ledger and this session, both signed.
-fn project(ledger: impl Fn(&World) -> Vec<Row>, session: Vec<Row>) -> World {
+pub(crate) fn project(ledger: impl Fn(&World) -> Vec<Row>, session: Vec<Row>) -> World {
     let world = World::fast();
     let genesis = sha256(b"lodestar.log/notes/_ledger");
     let (text, head, opened) = signed(&world, "_ledger", genesis, &ledger(&world));
@@ -103,11 +103,11 @@ fn codes(world: &World) -> Vec<&'static str> {
     report.all_problems().map(|p| p.kind.code()).collect()
 }
 
-fn opened() -> Row {
+pub(crate) fn opened() -> Row {
     row("session.opened@1", json!({}))
 }
 
-fn note() -> Row {
+pub(crate) fn note() -> Row {
     row("agent.note@1", json!({}))
 }
 

@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use lodestar_core::event::EventType;
 use lodestar_core::id::RequestId;
 use lodestar_core::key::SecretKey;
 use lodestar_core::ladder::Rung;
@@ -32,6 +33,11 @@ impl Place {
         let actor = ActorId::new("agent").unwrap();
         let options = WriterOptions::new(Arc::new(SecretKey::from_seed([7; 32])));
         let log = LogWriter::create(&project, &session(), &actor, &json!({}), &options).unwrap();
+        // So that no event of a test is the log's first or second.
+        for _ in 0..2 {
+            let note = EventType::AGENT_NOTE;
+            log.append(note, &actor, &[], &json!({"text": ""})).unwrap();
+        }
         Self {
             _scratch: scratch,
             log,
@@ -259,6 +265,8 @@ fn a_no_that_comes_before_the_clearance_revokes_the_permit() {
     permit.spend_in_vain(|| ());
     drop(permit);
     assert_eq!(asked.standing(), Some(Standing::Over(Closing::Denied)));
+    let hearing = asked.desk.requests().get(asked.request.id).unwrap();
+    assert_eq!(hearing.denial().unwrap().approver.as_str(), "alice");
 }
 
 #[test]
@@ -302,10 +310,18 @@ fn what_is_spent_stays_spent_whoever_closes_it_or_says_no_after() {
     asked.desk.close(id, Closing::Abandoned, book).unwrap();
     let no = asked.said(ApprovalDecision::Deny, 2);
     assert!(matches!(asked.hear(&no.to_json()), Heard::Refused(_)));
+    drop(permit);
     assert_eq!(asked.standing(), Some(Standing::Over(Closing::Spent)));
+    // Nobody can say afterwards that it was spent in vain.
+    let book = asked.place.book();
+    asked.desk.close(id, Closing::WorldMoved, book).unwrap();
     let kinds: Vec<_> = asked.place.events().into_iter().map(|e| e.kind).collect();
     assert!(
         !kinds.contains(&"approval.expired@1".to_owned()),
+        "{kinds:?}"
+    );
+    assert!(
+        !kinds.contains(&"approval.consumed@1".to_owned()),
         "{kinds:?}"
     );
     assert!(

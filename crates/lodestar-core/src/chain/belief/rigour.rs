@@ -70,6 +70,8 @@ mod tests {
         for &defence in Defence::ALL {
             let lax = Rigour::without(&[defence]);
             assert_eq!(lax.missing().collect::<Vec<_>>(), [defence]);
+            // However often it is named.
+            assert_eq!(Rigour::without(&[defence, defence]), lax);
         }
     }
 }

@@ -119,7 +119,15 @@ fn what_has_a_say_afterwards_is_what_had_one_when_it_was_weighed() {
     let keys = Keyring::new(Arc::new(SecretKey::from_seed([1; 32])));
     let now = at(100);
     let (mut said, mut silent) = (0, 0);
-    let mut look = |tx: &mut dyn Writing, older: &StoredBelief, new: &Draft| {
+    let against = EvidenceItem {
+        id: EvidenceId::from_parts(1, [77; 10]),
+        source: EvidenceSource::Claim(ClaimId::from_parts(1, [77; 10])),
+        relation: EvidenceRelation::Contradicts,
+        quality: EvidenceQuality::DirectObservation,
+        independence_group: group("server", "third"),
+        freshness: EvidenceFreshness::Fresh,
+    };
+    let mut look = |tx: &mut dyn Writing, older: &StoredBelief, new: &Draft, other: bool| {
         let known = Known {
             key: Key::of(&new.claim.scope, &new.claim.predicate),
             settled: vec![older.clone()],
@@ -127,7 +135,9 @@ fn what_has_a_say_afterwards_is_what_had_one_when_it_was_weighed() {
         let mut chance = Counter(100);
         let mut ids = Ids::new(&mut chance, now);
         let lent = lent_to(&known, new, &mut ids, now);
-        let (evidence, belief) = believed(new, Vec::new(), now, Rigour::FULL).unwrap();
+        // By itself, and where something else speaks against it.
+        let linked = other.then(|| against.clone()).into_iter().collect();
+        let (evidence, belief) = believed(new, linked, now, Rigour::FULL).unwrap();
         let truth = belief.axes().truth;
         let followed = follow(tx, &keys, &known, new, &belief, &evidence, &mut ids, now).unwrap();
         let Following {
@@ -154,11 +164,13 @@ fn what_has_a_say_afterwards_is_what_had_one_when_it_was_weighed() {
                     for (object, observed) in [("x", 50), ("y", 50), ("x", 10), ("y", 10)] {
                         let old = draft(1, old_quality, &json!("x"), at(20));
                         let new = draft(2, quality, &json!(object), at(observed));
-                        look(tx, &stored(&old, axes), &new);
                         // Of the same observation.
                         let mut same = draft(1, quality, &json!(object), at(observed));
                         same.claim.id = ClaimId::from_parts(1, [3; 10]);
-                        look(tx, &stored(&old, axes), &same);
+                        for other in [false, true] {
+                            look(tx, &stored(&old, axes), &new, other);
+                            look(tx, &stored(&old, axes), &same, other);
+                        }
                     }
                 }
             }

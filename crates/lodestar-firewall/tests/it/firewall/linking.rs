@@ -2,9 +2,16 @@
 
 use lodestar_core::chain::Truth;
 use lodestar_core::digest::sha256;
+use lodestar_core::id::BeliefId;
 use lodestar_core::name::ServerIdentity;
+use lodestar_firewall::event::Contradiction;
 use lodestar_firewall::extract::ToolCall;
 use lodestar_firewall::reflect::{Window, propose};
+use lodestar_firewall::row::StoredRow;
+use lodestar_firewall::store::{
+    AppliedLog, ContextQuery, Disputes, HistoryRow, ListQuery, MemoryStore, Store, StoreError,
+    Tally, Verdict, Writing,
+};
 use lodestar_firewall::{Intake, MAX_WORD_AGE};
 use serde_json::json;
 
@@ -175,4 +182,92 @@ fn reflection_lets_nothing_take_a_place_that_is_not_believed_clean_and_handed_ou
         let reflected = propose(&mut world.firewall, &log, &window).unwrap();
         assert_eq!(reflected.proposals, [], "{:?}", world.axes(two));
     }
+}
+
+#[test]
+fn reflection_leaves_what_was_contradicted_where_it_is() {
+    use lodestar_core::chain::transition::AxisMove;
+    let mut world = World::new();
+    let [one, two] = ["ann", "bob"].map(|owner| {
+        let read = world.read("a.md", &format!("owner = {owner}"));
+        let id = about(&read, "owner");
+        world.promote(id).unwrap();
+        id
+    });
+    let wrong = AxisMove::new(Truth::Supported, Truth::Contradicted).unwrap();
+    let order = world.order(one, vec![wrong]);
+    let envelope = world.sign(order, &world.operator);
+    world.follow(&envelope).unwrap();
+    let window = Window {
+        beliefs: vec![(0, one), (1, two)],
+        until: 9,
+        ..Window::default()
+    };
+    let log = world.tape.log.clone();
+    let reflected = propose(&mut world.firewall, &log, &window).unwrap();
+    assert_eq!(reflected.proposals, []);
+}
+
+/// A store whose index finds every row, whatever it is asked.
+#[derive(Debug)]
+struct Lying(MemoryStore);
+
+impl Store for Lying {
+    fn describe(&self) -> String {
+        self.0.describe()
+    }
+    fn write(
+        &mut self,
+        work: &mut dyn FnMut(&mut dyn Writing) -> Result<Verdict, StoreError>,
+    ) -> Result<(), StoreError> {
+        self.0.write(work)
+    }
+    fn row(&mut self, id: &BeliefId) -> Result<Option<StoredRow>, StoreError> {
+        Store::row(&mut self.0, id)
+    }
+    fn rows_starting(&mut self, prefix: &str, limit: usize) -> Result<Vec<StoredRow>, StoreError> {
+        self.0.rows_starting(prefix, limit)
+    }
+    fn context(&mut self, query: &ContextQuery) -> Result<Vec<StoredRow>, StoreError> {
+        self.0.scan(None, query.limit)
+    }
+    fn list(&mut self, query: &ListQuery) -> Result<Vec<StoredRow>, StoreError> {
+        self.0.list(query)
+    }
+    fn disputes(&mut self, ids: &[BeliefId], limit: usize) -> Result<Vec<Disputes>, StoreError> {
+        self.0.disputes(ids, limit)
+    }
+    fn history(&mut self, belief: &BeliefId) -> Result<Vec<HistoryRow>, StoreError> {
+        self.0.history(belief)
+    }
+    fn scan(&mut self, after: Option<&str>, limit: usize) -> Result<Vec<StoredRow>, StoreError> {
+        self.0.scan(after, limit)
+    }
+    fn scan_contradictions(
+        &mut self,
+        after: Option<Contradiction>,
+        limit: usize,
+    ) -> Result<Vec<Contradiction>, StoreError> {
+        self.0.scan_contradictions(after, limit)
+    }
+    fn logs(&mut self) -> Result<Vec<AppliedLog>, StoreError> {
+        self.0.logs()
+    }
+    fn tally(&mut self) -> Result<Vec<Tally>, StoreError> {
+        self.0.tally()
+    }
+}
+
+#[test]
+fn an_index_that_lies_brings_nothing_into_a_context() {
+    let store = Box::new(Lying(MemoryStore::new()));
+    let mut world = World::over(store, "s1", World::new().weather);
+    let measured = world.measure("fs", "a.md", "size", json!(1));
+    world.read("b.md", "status = EVIL");
+    let context = world.context(None);
+    let found: Vec<_> = context.beliefs.iter().map(|belief| belief.id).collect();
+    assert!(found.contains(&measured.id));
+    let evil = |belief: &lodestar_firewall::ContextBelief| belief.predicate.object == json!("EVIL");
+    assert!(!context.beliefs.iter().any(evil), "{context:?}");
+    assert!(context.left_out.is_empty());
 }
