@@ -193,6 +193,28 @@ id_types! {
     ClearanceId = "clr";
     /// One invocation of a tool.
     InvocationId = "inv";
+    /// An account of a gateway: whoever owns devices, agents and runs.
+    AccountId = "acc";
+    /// A machine with a key of its own.
+    DeviceId = "dev";
+    /// A program on a device that makes runs.
+    RunnerId = "rnr";
+    /// An agent of an account, in whose name a run is made.
+    ContenderId = "agt";
+    /// One governed session that is to be attested.
+    RunId = "run";
+    /// A device's word on a run.
+    AttestationId = "att";
+    /// What a gateway made of a run.
+    EvaluationId = "evl";
+    /// What an owner registered runs to be judged by.
+    TermsId = "trm";
+    /// What somebody may show to a gateway.
+    TokenId = "tok";
+    /// A piece of work that was handed in.
+    SubmissionId = "sub";
+    /// A contest that work is handed in for.
+    BattleId = "btl";
 }
 
 #[cfg(test)]

@@ -1,0 +1,1 @@
+//! The service as it is reached: routes, tokens, limits.

@@ -1,0 +1,1 @@
+//! What the gateway keeps, in SQLite or PostgreSQL.
