@@ -13,6 +13,7 @@ use lodestar_core::chain::Axes;
 use lodestar_core::event::EventType;
 use lodestar_core::id::{ActionId, BeliefId, ObservationId, RequestId};
 use lodestar_core::merkle::Frontier;
+use lodestar_core::name::SessionId;
 use lodestar_core::sensitivity::Sensitivity;
 use lodestar_core::time::Timestamp;
 use lodestar_kernel::opening::Opening;
@@ -104,6 +105,11 @@ pub(crate) struct Fold<'a> {
     pub(crate) calibrations: Vec<Calibration>,
     /// Redacted events: which, of what type, and by which event.
     pub(crate) redacted: Vec<Gone>,
+    /// Events without which nobody can tell what was believed of a result: they were redacted, whatever they
+    /// are.
+    pub(crate) ungrounded: Vec<u64>,
+    /// Events of other sessions that may have changed beliefs of this one, and that nobody can read any more.
+    pub(crate) lost_elsewhere: Vec<(SessionId, u64)>,
     /// Events that say something that this program does not understand.
     pub(crate) odd: Vec<Odd>,
     /// Drifted tools, as they are called, beside `drift`: what is shown may be withheld.
@@ -179,13 +185,16 @@ impl<'a> Fold<'a> {
             servers: Vec::new(),
             calibrations: Vec::new(),
             redacted: Vec::new(),
+            ungrounded: Vec::new(),
+            lost_elsewhere: Vec::new(),
             odd: Vec::new(),
             drifted: Vec::new(),
             loose: Vec::new(),
         }
     }
 
-    fn opening(&self) -> Option<&Opening> {
+    /// How the session was opened, if it was for calls.
+    pub(crate) fn opening(&self) -> Option<&Opening> {
         self.opening.as_ref()
     }
 
