@@ -20,9 +20,9 @@ const MOST_EVENTS: usize = 64;
 
 pub(crate) fn answers(fold: &Fold<'_>, verified: &SessionReport) -> Answers {
     Answers {
-        untrusted_became_trusted: as_far_as_it_goes(became_trusted(fold), verified),
-        irreversible_without_approval: as_far_as_it_goes(irreversible(fold), verified),
-        log_intact: intact(verified),
+        untrusted_became_trusted: as_far_as_it_goes(became_trusted(fold), fold, verified),
+        irreversible_without_approval: as_far_as_it_goes(irreversible(fold), fold, verified),
+        log_intact: intact(fold, verified),
         execution_trust: Answer {
             question: "Which execution trust level?",
             answer: Word::None,
@@ -208,7 +208,7 @@ fn irreversible(fold: &Fold<'_>) -> Answer {
     )
 }
 
-fn intact(verified: &SessionReport) -> Answer {
+fn intact(fold: &Fold<'_>, verified: &SessionReport) -> Answer {
     let (events, proven) = (verified.events, verified.proven);
     let mut late = Vec::new();
     let mut taken_out = 0;
@@ -229,8 +229,11 @@ fn intact(verified: &SessionReport) -> Answer {
     }
     let mut shown = vec![proven.saturating_sub(1)];
     let mut word = (Word::Yes, Standing::Good);
-    if let Some(unclosed) = unclosed(verified) {
-        because.push_str(&format!("; {unclosed}"));
+    if !fold.is_closed(verified) {
+        because.push_str(match verified.state {
+            SessionState::Live => NOT_OVER,
+            SessionState::Open | SessionState::Closed => NOT_CLOSED,
+        });
         word = (Word::CannotTell, Standing::Open);
     }
     if proven < events {
@@ -253,23 +256,15 @@ fn intact(verified: &SessionReport) -> Answer {
     answer_of("Is the log intact?", word, because, shown)
 }
 
-/// What stands behind the last checkpoint of a session that was not closed could be taken away by whoever can
-/// write its files, and nothing would show it: no record says how much there was.
-fn unclosed(verified: &SessionReport) -> Option<&'static str> {
-    match verified.state {
-        SessionState::Closed => None,
-        SessionState::Live => Some(
-            "the session goes on, and only its closing says how much it came to: whether more was written and taken away, nobody can tell yet",
-        ),
-        SessionState::Open => Some(
-            "the session was not closed, so that nobody can tell whether more was written and taken away",
-        ),
-    }
-}
+// What stands behind the last checkpoint of a session that was not closed could be taken away by whoever can
+// write its files, and nothing would show it: no record says how much there was.
+const NOT_OVER: &str = "; the session goes on, and only its closing says how much it came to: whether more was written and taken away, nobody can tell yet";
+const NOT_CLOSED: &str =
+    "; the session was not closed, so that nobody can tell whether more was written and taken away";
 
 /// An answer that says no says it of what the log holds; of a session that was not closed, that may not be all.
-fn as_far_as_it_goes(mut answer: Answer, verified: &SessionReport) -> Answer {
-    if answer.answer == Word::No && unclosed(verified).is_some() {
+fn as_far_as_it_goes(mut answer: Answer, fold: &Fold<'_>, verified: &SessionReport) -> Answer {
+    if answer.answer == Word::No && !fold.is_closed(verified) {
         answer.standing = Standing::Open;
         answer
             .because

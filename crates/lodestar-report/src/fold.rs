@@ -10,7 +10,7 @@ mod retained;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use lodestar_core::chain::Axes;
-use lodestar_core::event::EventType;
+use lodestar_core::event::{EventType, Writer};
 use lodestar_core::id::{ActionId, BeliefId, ObservationId, RequestId};
 use lodestar_core::merkle::Frontier;
 use lodestar_core::name::SessionId;
@@ -77,6 +77,8 @@ pub(crate) struct Fold<'a> {
     pub(crate) tasks: Vec<Said>,
     pub(crate) halted: Vec<Said>,
     pub(crate) closed: Option<Said>,
+    /// Whether the last event that is not the log's own closes the session.
+    ends_closed: bool,
     pub(crate) actions: Vec<Action>,
     action_of: HashMap<ActionId, usize>,
     /// Actions, by the event that cleared them.
@@ -142,6 +144,11 @@ impl<'a> Fold<'a> {
         self.tree.size() == verified.events && self.tree.root() == verified.root
     }
 
+    /// Whether something says that this is all there was: a closing that a signed checkpoint covers.
+    pub(crate) fn is_closed(&self, verified: &SessionReport) -> bool {
+        self.ends_closed && verified.proven == verified.events
+    }
+
     /// Before the first of so many events.
     pub(crate) fn new(dir: &'a SessionDir, events: u64, ceiling: Sensitivity) -> Self {
         Self {
@@ -163,6 +170,7 @@ impl<'a> Fold<'a> {
             tasks: Vec::new(),
             halted: Vec::new(),
             closed: None,
+            ends_closed: false,
             actions: Vec::new(),
             action_of: HashMap::new(),
             cleared_of: HashMap::new(),
@@ -204,6 +212,9 @@ impl<'a> Fold<'a> {
         if let Payload::Redacted { by } = event.payload {
             let seq = event.seq;
             self.redacted.push(Gone { seq, kind, by });
+        }
+        if kind.is_none_or(|kind| kind.writer() != Writer::Log) {
+            self.ends_closed = kind == Some(EventType::SESSION_CLOSED);
         }
         self.take_beliefs(event, recorded);
         match kind {

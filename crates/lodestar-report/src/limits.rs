@@ -4,7 +4,7 @@ use std::path::Path;
 
 use lodestar_core::fingerprint::NormalPath;
 use lodestar_log::SessionDir;
-use lodestar_log::verify::{SessionReport, SessionState};
+use lodestar_log::verify::SessionReport;
 
 use crate::fold::Fold;
 use crate::model::Limit;
@@ -39,7 +39,7 @@ pub(crate) fn limits(
             vec![verified.proven],
         );
     }
-    if verified.state != SessionState::Closed {
+    if !fold.is_closed(verified) {
         add(
             "The session is not closed: an older copy of its files, or one that ends at its last checkpoint, cannot be told from this, whoever kept a ledger head.".to_owned(),
             vec![verified.events.saturating_sub(1)],
