@@ -313,6 +313,25 @@ fn every_test_that_the_threat_model_names_is_there() {
 }
 
 #[test]
+fn every_probe_in_the_threat_model_stands_beside_its_class() {
+    let read = |page: &str| fs::read_to_string(workspace().join("docs").join(page)).unwrap();
+    let (model, probes) = (read("threat-model.md"), read("reference/probes.md"));
+    let mut count = 0;
+    for row in model.lines().filter(|line| line.starts_with("| ASI")) {
+        let class = &row[2..7];
+        let cells: Vec<&str> = row.split(" | ").collect();
+        for named in cells[2].split('`').skip(1).step_by(2) {
+            let listed = probes
+                .lines()
+                .any(|line| line.contains(&format!("`{named}`")) && line.contains(class));
+            assert!(listed, "`{named}` is not of {class}");
+            count += 1;
+        }
+    }
+    assert!(count >= 25, "only {count} probes were named");
+}
+
+#[test]
 fn commands_are_found_where_they_are_marked() {
     let page = "```console\n$ one\noutput\n$ two --x # exits 1\n```\n```sh\n$ three\n```\n$ four\n";
     let shown = commands(page);

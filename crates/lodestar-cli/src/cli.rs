@@ -3,7 +3,7 @@
 use std::io::Write as _;
 use std::path::{Path, PathBuf};
 
-use clap::{CommandFactory as _, Parser};
+use clap::{CommandFactory as _, FromArgMatches as _, Parser};
 
 use crate::commands::{self, Command};
 use crate::failure::{Exit, Failure};
@@ -109,13 +109,49 @@ impl App {
     }
 }
 
-/// The command that completions and man pages are made from.
+/// The command that is parsed, and that completions and man pages are made from.
 pub(crate) fn command() -> clap::Command {
-    Cli::command()
+    flowing(Cli::command())
+}
+
+/// With the closing words of every command as paragraphs that are broken where the terminal ends, and not where
+/// the source does.
+fn flowing(command: clap::Command) -> clap::Command {
+    let short = command.get_after_help().map(|text| flow(&text.to_string()));
+    let long = command
+        .get_after_long_help()
+        .map(|text| flow(&text.to_string()));
+    let command = match short {
+        Some(text) => command.after_help(text),
+        None => command,
+    };
+    let command = match long {
+        Some(text) => command.after_long_help(text),
+        None => command,
+    };
+    command.mut_subcommands(flowing)
+}
+
+/// Joins lines of running text. What is indented, and what announces it, keeps its lines.
+fn flow(text: &str) -> String {
+    let mut flowed = String::with_capacity(text.len());
+    for line in text.lines() {
+        let runs_on = |line: &str| !line.is_empty() && !line.starts_with(' ');
+        let before = flowed.lines().next_back().unwrap_or_default();
+        let joins = runs_on(line) && runs_on(before) && !before.ends_with(':');
+        match (flowed.is_empty(), joins && !flowed.ends_with('\n')) {
+            (true, _) => {}
+            (false, true) => flowed.push(' '),
+            (false, false) => flowed.push('\n'),
+        }
+        flowed.push_str(line);
+    }
+    flowed
 }
 
 pub(crate) fn main() -> Exit {
-    let cli = match Cli::try_parse() {
+    let matches = command().try_get_matches();
+    let cli = match matches.and_then(|matches| Cli::from_arg_matches(&matches)) {
         Ok(cli) => cli,
         Err(error) => return explain(&error),
     };
@@ -157,4 +193,16 @@ fn explain(error: &clap::Error) -> Exit {
         let _ = writeln!(std::io::stderr(), "{text}");
     }
     Exit::Usage
+}
+
+#[cfg(test)]
+mod tests {
+    use super::flow;
+
+    #[test]
+    fn paragraphs_flow_and_what_is_indented_keeps_its_lines() {
+        let text = "One sentence,\nbroken.\n\nExamples:\n  a\n  b\n\nTwo\nmore.";
+        let flowed = "One sentence, broken.\n\nExamples:\n  a\n  b\n\nTwo more.";
+        assert_eq!(flow(text), flowed);
+    }
 }

@@ -15,6 +15,9 @@ const MOST_NAMED: usize = 10;
 /// The session that was opened last.
 pub(crate) const LATEST: &str = "latest";
 
+/// How names of sessions begin that people open: orders about beliefs and logs, calibrations.
+const BY_PEOPLE: [&str; 2] = ["op-", "cal-"];
+
 /// How a session is named on the command line: parsed before anything on disk is looked at.
 #[derive(Debug, Clone)]
 pub(crate) enum SessionName {
@@ -134,6 +137,28 @@ impl Place {
             dir.session()
         ))
         .help("`lodestar log verify` says what else is missing"))
+    }
+
+    /// The same, where `latest` is the latest that an agent had. What a person did at a command line is a session
+    /// of its own, with nothing in it that anybody would ask about an agent.
+    pub(crate) fn readable_session_of_an_agent(
+        &self,
+        name: &SessionName,
+    ) -> Result<SessionDir, Failure> {
+        let by_a_person = |candidate: &Candidate| {
+            let name = candidate.session.as_str();
+            BY_PEOPLE.iter().any(|prefix| name.starts_with(prefix))
+        };
+        if let SessionName::Latest = name {
+            let known = self.candidates()?.into_iter();
+            let latest = known
+                .filter(|candidate| candidate.opened.is_some() && !by_a_person(candidate))
+                .max_by_key(|candidate| candidate.opened);
+            if let Some(latest) = latest {
+                return self.readable_session(&SessionName::Id(latest.session));
+            }
+        }
+        self.readable_session(name)
     }
 
     fn latest(&self) -> Result<Candidate, Failure> {

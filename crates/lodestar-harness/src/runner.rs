@@ -212,7 +212,11 @@ fn judge(probe: &Probe, options: &Options<'_>) -> (Status, Contrast, Option<Stri
     }
     let defence = probe.header.defence;
     match play(probe, options, &[defence]) {
-        Err(Broken::Breached(how)) => (Status::Pass, Contrast::Breached, Some(how)),
+        Err(Broken::Breached(how)) => (
+            Status::Pass,
+            Contrast::Breached,
+            Some(format!("without `{defence}`: {how}")),
+        ),
         Ok(()) => (
             Status::Fail,
             Contrast::Held,

@@ -19,6 +19,7 @@ pub use forge::forged_grant;
 pub use mind::{FILES, Mind, Text, about};
 pub use people::{Asking, Person, answering};
 pub use program::Said;
+pub(crate) use program::apart;
 pub use project::{ACTOR, PROJECT, Project};
 pub(crate) use project::{PROBE_SERVER, grade_table, quoted};
 pub use record::{Record, Recorded};

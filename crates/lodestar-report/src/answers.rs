@@ -8,8 +8,9 @@ use lodestar_core::chain::transition::{AuthorityKind, State};
 use lodestar_core::contract::Reversibility;
 use lodestar_core::event::EventType;
 use lodestar_core::ladder::Rung;
-use lodestar_log::verify::{Remark, SessionReport};
+use lodestar_log::verify::{Remark, SessionReport, SessionState};
 
+use crate::examine::elsewhere::named;
 use crate::fold::Fold;
 use crate::model::{Action, Answer, Answers, Belief, Events, Standing, Word};
 use crate::words;
@@ -19,9 +20,9 @@ const MOST_EVENTS: usize = 64;
 
 pub(crate) fn answers(fold: &Fold<'_>, verified: &SessionReport) -> Answers {
     Answers {
-        untrusted_became_trusted: became_trusted(fold),
-        irreversible_without_approval: irreversible(fold),
-        log_intact: intact(verified),
+        untrusted_became_trusted: as_far_as_it_goes(became_trusted(fold), fold, verified),
+        irreversible_without_approval: as_far_as_it_goes(irreversible(fold), fold, verified),
+        log_intact: intact(fold, verified),
         execution_trust: Answer {
             question: "Which execution trust level?",
             answer: Word::None,
@@ -74,27 +75,39 @@ fn became_trusted(fold: &Fold<'_>) -> Answer {
     // A promotion is more than one move, and what was supported once need not be now.
     let supported = of(Way::DirectEvidence).filter(|one| one.axes.truth == Truth::Supported);
     let supported = supported.count() as u64;
-    let lost = lost(fold, |kind| {
+    let mut lost = lost(fold, |kind| {
         kind.starts_with("belief.") || kind.starts_with("observation.")
     });
+    lost.extend(&fold.ungrounded);
+    lost.sort_unstable();
+    lost.dedup();
+    let lost_elsewhere: Vec<_> = fold.lost_elsewhere.iter().map(|(s, n)| (s, *n)).collect();
     let (answer, standing, because, events) = if !unexplained.is_empty() {
         let because = format!(
-            "{} that were only read stand as supported",
+            "{} that had only been read: supported, and nothing says why",
             words::count(unexplained.len() as u64, "claim")
         );
         (Word::Yes, Standing::Bad, because, unexplained)
     } else if words_of > 0 {
         let because = format!(
-            "{} that had only been read were promoted on somebody's word: a person's signed statement, or a rule of the operator",
-            words::count(words_of as u64, "claim")
+            "{} that had only been read {} promoted on somebody's word: a person's signed statement, or a rule of the operator",
+            words::count(words_of as u64, "claim"),
+            if words_of == 1 { "was" } else { "were" }
         );
         (Word::Yes, Standing::Open, because, on_a_word)
     } else if !lost.is_empty() {
         let because = format!(
-            "what {} said of beliefs was redacted or cannot be read",
+            "what {} said of beliefs, or of what they rest on, was redacted or cannot be read",
             words::count(lost.len() as u64, "event")
         );
         (Word::CannotTell, Standing::Open, because, lost)
+    } else if all > 0 && !lost_elsewhere.is_empty() {
+        let because = format!(
+            "what another session did to beliefs of this one was redacted or cannot be read: {}",
+            named(&lost_elsewhere)
+        );
+        let shown = read().map(|belief| belief.seq).collect();
+        (Word::CannotTell, Standing::Open, because, shown)
     } else {
         let because = match (all, supported) {
             (0, _) => "nothing was read that anything is believed of".to_owned(),
@@ -122,9 +135,12 @@ fn became_trusted(fold: &Fold<'_>) -> Answer {
     )
 }
 
-/// Whether nobody can take it back, as its contract says, or whether it reaches beyond the project.
+/// Whether nobody can take it back, as its contract says, or whether it reaches beyond the project. What is
+/// prohibited counts where it may have run in spite of that.
 fn needs_a_person(action: &Action) -> bool {
-    action.reversibility == Reversibility::Irreversible || action.level >= Rung::L4
+    action.reversibility == Reversibility::Irreversible
+        || action.level == Rung::L4
+        || action.level > Rung::L4 && action.may_have_run()
 }
 
 fn irreversible(fold: &Fold<'_>) -> Answer {
@@ -192,7 +208,7 @@ fn irreversible(fold: &Fold<'_>) -> Answer {
     )
 }
 
-fn intact(verified: &SessionReport) -> Answer {
+fn intact(fold: &Fold<'_>, verified: &SessionReport) -> Answer {
     let (events, proven) = (verified.events, verified.proven);
     let mut late = Vec::new();
     let mut taken_out = 0;
@@ -213,6 +229,13 @@ fn intact(verified: &SessionReport) -> Answer {
     }
     let mut shown = vec![proven.saturating_sub(1)];
     let mut word = (Word::Yes, Standing::Good);
+    if !fold.is_closed(verified) {
+        because.push_str(match verified.state {
+            SessionState::Live => NOT_OVER,
+            SessionState::Open | SessionState::Closed => NOT_CLOSED,
+        });
+        word = (Word::CannotTell, Standing::Open);
+    }
     if proven < events {
         because.push_str(&format!(
             "; of the last {} nobody can tell yet: no checkpoint covers them",
@@ -231,6 +254,23 @@ fn intact(verified: &SessionReport) -> Answer {
     shown.sort_unstable();
     shown.dedup();
     answer_of("Is the log intact?", word, because, shown)
+}
+
+// What stands behind the last checkpoint of a session that was not closed could be taken away by whoever can
+// write its files, and nothing would show it: no record says how much there was.
+const NOT_OVER: &str = "; the session goes on, and only its closing says how much it came to: whether more was written and taken away, nobody can tell yet";
+const NOT_CLOSED: &str =
+    "; the session was not closed, so that nobody can tell whether more was written and taken away";
+
+/// An answer that says no says it of what the log holds; of a session that was not closed, that may not be all.
+fn as_far_as_it_goes(mut answer: Answer, fold: &Fold<'_>, verified: &SessionReport) -> Answer {
+    if answer.answer == Word::No && !fold.is_closed(verified) {
+        answer.standing = Standing::Open;
+        answer
+            .because
+            .push_str("; as far as the log goes, for the session was not closed");
+    }
+    answer
 }
 
 /// Events of types that an answer would have needed, and that were redacted or that nobody here can read.

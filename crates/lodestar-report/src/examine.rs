@@ -3,7 +3,7 @@
 //! The log is verified, then derived again, and only then read for the report. Of a log that fails
 //! either, nothing is told but what is wrong and where: a forged story is not rendered.
 
-mod elsewhere;
+pub(crate) mod elsewhere;
 
 use std::collections::BTreeMap;
 use std::io;
@@ -260,7 +260,7 @@ impl Examination<'_> {
         let hostile = fold.retained()?;
         let mut answers = answers::answers(&fold, verified);
         elsewhere::cite(&mut answers.untrusted_became_trusted, &fold.beliefs);
-        let limits = limits(&fold, verified, &left_out);
+        let limits = limits(&fold, verified, self.dir, &left_out);
         let integrity = self.integrity(project, verified, replay, &fold);
         let opened_at = fold.opened_at.ok_or(ReportError::Changed)?;
         let sensitivity = fold.default_sensitivity();
@@ -345,14 +345,17 @@ impl Examination<'_> {
             }
         };
         let log_keys = self.trust.log_keys.iter().map(key("checkpoints"));
+        // An operator's key verified something where something was redacted.
         let operators = self.trust.operators.iter().map(key("redactions"));
+        let operators = operators.filter(|_| !redactions.is_empty());
+        let keys = log_keys.chain(operators).collect();
         let checkpoint = std::fs::read_to_string(self.dir.checkpoint_path());
         Integrity {
             events: verified.events,
             root: verified.root,
             proven: verified.proven,
             checkpoint: checkpoint.ok().filter(|note| note.len() < 64 << 10),
-            keys: log_keys.chain(operators).collect(),
+            keys,
             ledger_records: project.ledger_records,
             ledger_root: project.ledger_root,
             verdicts_again: replay.verdicts,

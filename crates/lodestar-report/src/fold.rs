@@ -10,9 +10,10 @@ mod retained;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use lodestar_core::chain::Axes;
-use lodestar_core::event::EventType;
+use lodestar_core::event::{EventType, Writer};
 use lodestar_core::id::{ActionId, BeliefId, ObservationId, RequestId};
 use lodestar_core::merkle::Frontier;
+use lodestar_core::name::SessionId;
 use lodestar_core::sensitivity::Sensitivity;
 use lodestar_core::time::Timestamp;
 use lodestar_kernel::opening::Opening;
@@ -76,6 +77,8 @@ pub(crate) struct Fold<'a> {
     pub(crate) tasks: Vec<Said>,
     pub(crate) halted: Vec<Said>,
     pub(crate) closed: Option<Said>,
+    /// Whether the last event that is not the log's own closes the session.
+    ends_closed: bool,
     pub(crate) actions: Vec<Action>,
     action_of: HashMap<ActionId, usize>,
     /// Actions, by the event that cleared them.
@@ -104,6 +107,11 @@ pub(crate) struct Fold<'a> {
     pub(crate) calibrations: Vec<Calibration>,
     /// Redacted events: which, of what type, and by which event.
     pub(crate) redacted: Vec<Gone>,
+    /// Events without which nobody can tell what was believed of a result: they were redacted, whatever they
+    /// are.
+    pub(crate) ungrounded: Vec<u64>,
+    /// Events of other sessions that may have changed beliefs of this one, and that nobody can read any more.
+    pub(crate) lost_elsewhere: Vec<(SessionId, u64)>,
     /// Events that say something that this program does not understand.
     pub(crate) odd: Vec<Odd>,
     /// Drifted tools, as they are called, beside `drift`: what is shown may be withheld.
@@ -136,6 +144,11 @@ impl<'a> Fold<'a> {
         self.tree.size() == verified.events && self.tree.root() == verified.root
     }
 
+    /// Whether something says that this is all there was: a closing that a signed checkpoint covers.
+    pub(crate) fn is_closed(&self, verified: &SessionReport) -> bool {
+        self.ends_closed && verified.proven == verified.events
+    }
+
     /// Before the first of so many events.
     pub(crate) fn new(dir: &'a SessionDir, events: u64, ceiling: Sensitivity) -> Self {
         Self {
@@ -157,6 +170,7 @@ impl<'a> Fold<'a> {
             tasks: Vec::new(),
             halted: Vec::new(),
             closed: None,
+            ends_closed: false,
             actions: Vec::new(),
             action_of: HashMap::new(),
             cleared_of: HashMap::new(),
@@ -179,13 +193,16 @@ impl<'a> Fold<'a> {
             servers: Vec::new(),
             calibrations: Vec::new(),
             redacted: Vec::new(),
+            ungrounded: Vec::new(),
+            lost_elsewhere: Vec::new(),
             odd: Vec::new(),
             drifted: Vec::new(),
             loose: Vec::new(),
         }
     }
 
-    fn opening(&self) -> Option<&Opening> {
+    /// How the session was opened, if it was for calls.
+    pub(crate) fn opening(&self) -> Option<&Opening> {
         self.opening.as_ref()
     }
 
@@ -195,6 +212,9 @@ impl<'a> Fold<'a> {
         if let Payload::Redacted { by } = event.payload {
             let seq = event.seq;
             self.redacted.push(Gone { seq, kind, by });
+        }
+        if kind.is_none_or(|kind| kind.writer() != Writer::Log) {
+            self.ends_closed = kind == Some(EventType::SESSION_CLOSED);
         }
         self.take_beliefs(event, recorded);
         match kind {

@@ -1,5 +1,9 @@
 //! What a report does not say.
 
+use std::path::Path;
+
+use lodestar_core::fingerprint::NormalPath;
+use lodestar_log::SessionDir;
 use lodestar_log::verify::SessionReport;
 
 use crate::fold::Fold;
@@ -18,7 +22,12 @@ pub const NOT_DEFENDED: [&str; 7] = [
 ];
 
 /// What this report in particular does not say, and what no report does.
-pub(crate) fn limits(fold: &Fold<'_>, verified: &SessionReport, others: &[String]) -> Vec<Limit> {
+pub(crate) fn limits(
+    fold: &Fold<'_>,
+    verified: &SessionReport,
+    dir: &SessionDir,
+    others: &[String],
+) -> Vec<Limit> {
     let mut limits = Vec::new();
     let mut add = |limit: String, events: Vec<u64>| limits.push(Limit { limit, events });
     if verified.proven < verified.events {
@@ -28,6 +37,20 @@ pub(crate) fn limits(fold: &Fold<'_>, verified: &SessionReport, others: &[String
                 verified.proven
             ),
             vec![verified.proven],
+        );
+    }
+    if !fold.is_closed(verified) {
+        add(
+            "The session is not closed: an older copy of its files, or one that ends at its last checkpoint, cannot be told from this, whoever kept a ledger head.".to_owned(),
+            vec![verified.events.saturating_sub(1)],
+        );
+    }
+    if let Some(root) = fold.opening().and_then(|opening| opening.root.as_ref())
+        && is_elsewhere(dir, root)
+    {
+        add(
+            "The session was opened in another folder than the one that this log lies in: the project was moved or copied, or this is the log of another project of the same name.".to_owned(),
+            vec![0],
         );
     }
     if !fold.redacted.is_empty() {
@@ -96,4 +119,23 @@ pub(crate) fn limits(fold: &Fold<'_>, verified: &SessionReport, others: &[String
         add(format!("Not defended: {one}"), Vec::new());
     }
     limits
+}
+
+/// Whether the log lies below another folder than `root`, which its session was opened in. A log that is kept
+/// elsewhere than by default says nothing of it.
+fn is_elsewhere(dir: &SessionDir, root: &NormalPath) -> bool {
+    let log = dir.project_log();
+    let Some(log) = log.dir().parent().and_then(|log| log.canonicalize().ok()) else {
+        return false;
+    };
+    let Some(folder) = log
+        .ancestors()
+        .nth(2)
+        .filter(|_| log.ends_with(".lodestar/log"))
+    else {
+        return false;
+    };
+    let root = Path::new(root.as_str());
+    let root = root.canonicalize().unwrap_or_else(|_| root.to_owned());
+    root.is_absolute() && root != folder
 }

@@ -87,7 +87,7 @@ pub(crate) fn run(args: &ReportArgs, app: &mut App) -> Result<Exit, Failure> {
     let name = SessionName::parse(&args.session)?;
     let dir = app
         .place(args.project.as_deref())?
-        .readable_session(&name)?;
+        .readable_session_of_an_agent(&name)?;
     let (operators, witnesses) = trust::pinned()?;
     let trust = Trust {
         log_keys: args.keys.resolve()?,

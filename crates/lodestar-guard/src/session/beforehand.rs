@@ -20,7 +20,7 @@ use lodestar_log::{AppendError, Barrier, Clock};
 use lodestar_policy::confirmation::{
     Confirmations, Confirmed, HeldAct, Mode, Recorded, Settled, Unmatched, found_by, settle,
 };
-use lodestar_policy::{ApprovalRequest, Heard};
+use lodestar_policy::{ApprovalRequest, Heard, Standing};
 use serde::Serialize;
 
 use super::outside::REST;
@@ -249,6 +249,11 @@ impl Session {
 
     fn consider(&self, request: &ApprovalRequest) -> Result<Considered, GuardError> {
         let mut considered = Considered::default();
+        // No word is spent on what somebody has said no to.
+        let standing = self.office().desk.requests().standing(request.id);
+        if matches!(standing, Some(Standing::Over(_))) {
+            return Ok(considered);
+        }
         let own = &self.inner.confirmations;
         let folder = &own.folder;
         let entry = self.tools().get(&request.card.action.tool);

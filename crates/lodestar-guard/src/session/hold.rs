@@ -75,6 +75,8 @@ pub(super) struct Office {
     waiting: BTreeMap<RequestId, Arc<Notify>>,
     /// Requests that the resolver is being asked about.
     asked: BTreeSet<RequestId>,
+    /// Denied requests of which the agent knows.
+    told: BTreeSet<RequestId>,
 }
 
 impl Office {
@@ -90,6 +92,12 @@ impl Office {
         let requests = self.desk.requests();
         let waiting = self.waiting.keys().filter_map(|id| requests.get(*id));
         waiting.map(|hearing| hearing.request().clone()).collect()
+    }
+
+    /// A no that was said while no call waited for it. It is told once: who asks again after that, asks people.
+    fn unheard_denial(&mut self, held: &Held, now: Timestamp) -> Option<RequestId> {
+        let denied = self.desk.denied_for(held, now)?;
+        (!self.told.contains(&denied)).then_some(denied)
     }
 
     /// A request, and the world as people were shown it.
@@ -188,7 +196,10 @@ impl Session {
         let (overdue, joined) = {
             let mut office = self.office();
             let overdue = office.desk.sweep(self.now(), self.book())?;
-            let joined = office.desk.asking_for(held, self.now());
+            let mut joined = office.desk.asking_for(held, self.now());
+            if joined.is_none() {
+                joined = office.unheard_denial(held, self.now());
+            }
             (overdue, joined.and_then(|id| office.shown(id)))
         };
         for id in overdue {
@@ -316,6 +327,7 @@ impl Session {
 
     fn denial(&self, request: RequestId) -> Answered {
         let mut office = self.office();
+        office.told.insert(request);
         let hearing = office.desk.requests().get(request);
         let denial = hearing.and_then(|hearing| hearing.denial());
         Answered::No {
@@ -473,7 +485,6 @@ impl Drop for RingAtEnd<'_> {
     }
 }
 
-/// How long a request can still be answered.
 /// Tells whoever wants to know how far the call is that it waits for people, now and then.
 async fn telling<T>(waiting: impl Future<Output = T>, request: RequestId, limits: &Limits) -> T {
     let Some(progress) = &limits.progress else {
@@ -495,6 +506,7 @@ async fn telling<T>(waiting: impl Future<Output = T>, request: RequestId, limits
     }
 }
 
+/// How long a request can still be answered.
 fn left(now: Timestamp, expires_at: Timestamp) -> Duration {
     let micros = expires_at.unix_micros().saturating_sub(now.unix_micros());
     Duration::from_micros(u64::try_from(micros).unwrap_or(0)).min(FAR)

@@ -16,6 +16,7 @@ use lodestar_core::statement::{ApprovalDecision, Nonce};
 use lodestar_guard::channel::drop::{DropDirectory, Pile, Shown, Unusable, Watching};
 use lodestar_guard::channel::{Announcement, Channel, Closing, Delivered, MAX_DELIVERED, Notice};
 use lodestar_guard::{Holds, Session};
+use lodestar_kernel::record::Rejection;
 use lodestar_log::Clock;
 use lodestar_policy::{ApprovalRequest, Signed};
 use serde_json::json;
@@ -38,9 +39,13 @@ fn config() -> String {
 }
 
 async fn open(project: &Project, tool: &CountingTool) -> Session {
+    open_with(project, tool, &config()).await
+}
+
+async fn open_with(project: &Project, tool: &CountingTool, config: &str) -> Session {
     let others = ["box.read", "box.write"].map(CountingTool::new);
     let channel: Arc<dyn Channel> = Arc::new(DropDirectory::below(&project.root));
-    let setup = project.setup(&config(), &others).tool(tool.clone());
+    let setup = project.setup(config, &others).tool(tool.clone());
     setup
         .holds(Holds::Tell(vec![channel]))
         .open()
@@ -112,6 +117,51 @@ async fn a_grant_in_the_drop_directory_lets_the_waiting_call_run() {
         0,
         "recorded ones are removed"
     );
+    project.assert_sound(session.id());
+}
+
+#[tokio::test]
+async fn a_no_that_was_said_while_no_call_waited_is_told_once_and_then_people_are_asked_again() {
+    let project = Project::new();
+    let tool = CountingTool::new("box.send");
+    let config = config().replace("= 8000", "= 0");
+    let session = open_with(&project, &tool, &config).await;
+    let call = || session.call("box.send", send("hello"));
+    let reply = call().await.unwrap();
+    assert!(matches!(
+        reply.refusal(),
+        Some(Rejection::ApprovalRequired { .. })
+    ));
+    let (mut pile, shown) = first(&project.root).await;
+    let asked = shown.announcement().request.id;
+    answer(&pile, &shown, ApprovalDecision::Deny);
+    // The session hears it, and nobody is there to be told.
+    let mut watching = Watching::below(&project.root).unwrap();
+    pile.refresh().unwrap();
+    while pile.requests().next().is_some() {
+        timeout(SOON, watching.changed()).await.unwrap().unwrap();
+        pile.refresh().unwrap();
+    }
+    let reply = call().await.unwrap();
+    let Some(Rejection::ApprovalDenied { request, reason }) = reply.refusal() else {
+        panic!("{reply:?}");
+    };
+    assert_eq!((*request, reason.as_str()), (asked, "looked"));
+    let reply = call().await.unwrap();
+    let Some(Rejection::ApprovalRequired { request }) = reply.refusal() else {
+        panic!("{reply:?}");
+    };
+    assert_ne!(*request, asked);
+    // What was asked is exactly what was denied: another text is another act.
+    let reply = session.call("box.send", send("bye")).await.unwrap();
+    assert!(matches!(
+        reply.refusal(),
+        Some(Rejection::ApprovalRequired { .. })
+    ));
+    assert_eq!(tool.ran(), 0);
+    session.close("done").await.unwrap();
+    let events = project.events(session.id());
+    assert_eq!(count(&events, "approval.requested"), 3);
     project.assert_sound(session.id());
 }
 

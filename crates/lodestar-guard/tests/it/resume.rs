@@ -213,6 +213,13 @@ async fn whoever_says_no_before_a_full_quorum_is_spent_ends_it() {
     pigeon.say(&request, 2, GRANT);
     pigeon.say(&request, 2, ApprovalDecision::Deny);
     pigeon.heard(4).await;
+    // The next call is told, and only the one after it asks anew.
+    let reply = session.call("box.send", send()).await.unwrap();
+    let denied = reply.refusal();
+    assert!(
+        matches!(denied, Some(Rejection::ApprovalDenied { request: id, .. }) if *id == request.id),
+        "{denied:?}"
+    );
     assert_ne!(times_out(&session, send()).await, request.id);
     assert_eq!(tool.ran(), 0);
     session.close("done").await.unwrap();

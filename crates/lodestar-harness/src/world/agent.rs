@@ -3,7 +3,7 @@
 use std::fs::File;
 use std::io::{BufRead as _, BufReader, Write as _};
 use std::path::{Path, PathBuf};
-use std::process::{Child, ChildStdin, Command, Stdio};
+use std::process::{Child, ChildStdin, Stdio};
 use std::sync::mpsc::{self, Receiver, TryRecvError};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
@@ -11,6 +11,7 @@ use std::time::{Duration, Instant};
 use lodestar_core::defence::Defence;
 use serde_json::{Value, json};
 
+use super::program::apart;
 use crate::probe::{Broken, Outcome};
 use crate::stage::{Running, Stage};
 
@@ -118,7 +119,7 @@ impl Agent {
     }
 
     fn launch(proxy: &Proxy<'_>, keep: impl FnOnce(Child) -> Running) -> Outcome<Self> {
-        let mut command = Command::new(proxy.program);
+        let mut command = apart(proxy.program, proxy.installation);
         match proxy.without {
             [] => command.args(["guard", "mcp-proxy"]),
             _ => command.arg("probe-proxy"),
@@ -131,7 +132,6 @@ impl Agent {
         let mut child = command
             .arg("--config")
             .arg(proxy.config)
-            .env("LODESTAR_CONFIG_DIR", proxy.installation)
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
             .stderr(errors.open(proxy.errors)?)

@@ -1,6 +1,7 @@
 //! The program as people and crashes meet it: commands over a scratch project, what waits for people, and
 //! servers that are killed.
 
+use std::path::Path;
 use std::process::Command;
 use std::time::{Duration, Instant};
 
@@ -27,15 +28,25 @@ pub struct Said {
     pub err: String,
 }
 
+/// The program with an installation of its own, and with nothing of the operator's: a store that the environment
+/// names holds beliefs in earnest.
+pub(crate) fn apart(program: &Path, installation: &Path) -> Command {
+    let mut command = Command::new(program);
+    command
+        .env("LODESTAR_CONFIG_DIR", installation)
+        .env_remove("LODESTAR_STORE")
+        .env_remove("LODESTAR_STORE_FILE");
+    command
+}
+
 impl Project<'_> {
     /// Runs `lodestar` with these arguments over this project, as a person does, and hears it out.
     pub fn lodestar(&self, args: &[&str]) -> Outcome<Said> {
-        let output = Command::new(self.stage().program())
+        let output = apart(self.stage().program(), self.installation().dir())
             .arg("--root")
             .arg(self.root())
             .args(args)
             .current_dir(self.root())
-            .env("LODESTAR_CONFIG_DIR", self.installation().dir())
             .output()?;
         let text = |bytes| String::from_utf8(bytes);
         Ok(Said {

@@ -158,6 +158,16 @@ impl Desk {
             .asking_for(fingerprint, policy, requirement, now)
     }
 
+    /// The request by which what is held was denied, as long as that could have been granted.
+    pub fn denied_for(&mut self, held: &Held, now: Timestamp) -> Option<RequestId> {
+        self.settle();
+        let judgement = held.judgement();
+        let requirement = judgement.requirement.as_ref()?;
+        let (fingerprint, policy) = (held.fingerprint(), judgement.policy);
+        self.requests
+            .denied_for(fingerprint, policy, requirement, now)
+    }
+
     /// Opens a request for a held action and records it.
     pub fn open(
         &mut self,

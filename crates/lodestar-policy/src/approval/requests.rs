@@ -81,6 +81,8 @@ pub struct Requests {
     asked: BTreeMap<RequestId, Asked>,
     /// Those that are not over, by what they are for.
     live: BTreeMap<Fingerprint, RequestId>,
+    /// The last that somebody said no to, by what they were for.
+    denied: BTreeMap<Fingerprint, RequestId>,
     /// What a harness has taken out.
     taken_out: BTreeSet<Defence>,
 }
@@ -147,9 +149,33 @@ impl Requests {
         now: Timestamp,
     ) -> Option<RequestId> {
         let id = *self.live.get(&fingerprint)?;
-        let request = self.get(id)?.request();
-        let is_same = request.policy == policy && request.requirement == *requirement;
-        (is_same && now < request.expires_at).then_some(id)
+        self.asks(id, policy, requirement, now).then_some(id)
+    }
+
+    /// The last request that asked for exactly this act in this way and was denied, as long as it could have
+    /// been granted otherwise.
+    pub fn denied_for(
+        &self,
+        fingerprint: Fingerprint,
+        policy: Digest,
+        requirement: &Requirement,
+        now: Timestamp,
+    ) -> Option<RequestId> {
+        let id = *self.denied.get(&fingerprint)?;
+        self.asks(id, policy, requirement, now).then_some(id)
+    }
+
+    fn asks(
+        &self,
+        id: RequestId,
+        policy: Digest,
+        requirement: &Requirement,
+        now: Timestamp,
+    ) -> bool {
+        self.get(id).map(Hearing::request).is_some_and(|request| {
+            let is_same = request.policy == policy && request.requirement == *requirement;
+            is_same && now < request.expires_at
+        })
     }
 
     /// Checks a statement and counts it if it holds.
@@ -256,6 +282,9 @@ impl Requests {
         // Another request may ask for the same act by now.
         if self.live.get(&fingerprint) == Some(&id) {
             self.live.remove(&fingerprint);
+        }
+        if closing == Closing::Denied {
+            self.denied.insert(fingerprint, id);
         }
     }
 

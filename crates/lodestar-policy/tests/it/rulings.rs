@@ -489,6 +489,41 @@ fn a_request_asks_again_for_the_same_act_under_the_same_policy_of_as_many() {
 }
 
 #[test]
+fn a_no_is_found_for_the_same_act_until_a_yes_would_have_been_too_late() {
+    let mut asked = Asked::new();
+    let denied = |asked: &mut Asked, at| {
+        let held = asked.held.take().unwrap();
+        let found = asked.desk.denied_for(&held, at);
+        asked.held = Some(held);
+        found
+    };
+    assert_eq!(denied(&mut asked, later(5)), None);
+    let no = asked.said(ApprovalDecision::Deny, 1);
+    asked.hear(&no.to_json());
+    let id = asked.request.id;
+    assert_eq!(denied(&mut asked, later(5)), Some(id));
+    assert_eq!(denied(&mut asked, later(600)), None);
+    let request = asked.request.clone();
+    let (act, needed) = (request.card.action.fingerprint, &request.requirement);
+    let requests = asked.desk.requests();
+    let other = lodestar_core::digest::sha256(b"another policy");
+    assert_eq!(requests.denied_for(act, other, needed, now()), None);
+    let of_two = requirement(2, 600);
+    let found = requests.denied_for(act, request.policy, &of_two, now());
+    assert_eq!(found, None);
+    // What ended otherwise was not denied.
+    let mut asked = Asked::granted();
+    assert_eq!(asked.take().spend(|| Some(())), Ok(Some(())));
+    assert_eq!(
+        asked
+            .desk
+            .requests()
+            .denied_for(act, request.policy, needed, now()),
+        None
+    );
+}
+
+#[test]
 fn what_came_instead_of_a_statement_is_kept_so_that_anybody_can_look_again() {
     use lodestar_policy::{Answer, Refusal};
     let mut asked = Asked::new();

@@ -45,6 +45,9 @@ pub(super) fn moved(
             continue;
         }
         found.tell_limits(verified, &mut left_out);
+        let lost = found.redacted.iter().chain(&found.unknown);
+        fold.lost_elsewhere
+            .extend(lost.map(|seq| (other.clone(), *seq)));
         let changes = found.changes.into_iter();
         changes.for_each(|(_, change)| fold.moved(change));
     }
@@ -68,6 +71,11 @@ pub(super) fn cite(answer: &mut Answer, beliefs: &[Belief]) {
     if places.is_empty() || answer.answer != Word::Yes {
         return;
     }
+    answer.because = format!("{} ({})", answer.because, named(&places));
+}
+
+/// Events of other sessions in words.
+pub(crate) fn named(places: &[(&SessionId, u64)]) -> String {
     let shown = places.iter().take(MOST_CITED);
     let shown: Vec<String> = shown
         .map(|(session, seq)| format!("event {seq} of session {session}"))
@@ -76,7 +84,7 @@ pub(super) fn cite(answer: &mut Answer, beliefs: &[Belief]) {
         0 => String::new(),
         n => format!(" and {n} more"),
     };
-    answer.because = format!("{} ({}{more})", answer.because, shown.join(", "));
+    format!("{}{more}", shown.join(", "))
 }
 
 /// What a session did to beliefs of the one that is reported on.

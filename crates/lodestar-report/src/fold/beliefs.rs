@@ -51,6 +51,7 @@ impl Fold<'_> {
             Ok(Recorded::Other | Recorded::Redacted) => {}
             Ok(Recorded::Event(recorded)) => self.changed_by(recorded, event.seq),
             Ok(Recorded::Results(adoption)) => {
+                self.ungrounded.extend(&adoption.redacted);
                 for (_, plain) in &adoption.results {
                     self.adopt(plain.adopted(), event.seq);
                 }

@@ -131,7 +131,7 @@ fn one_decision(decision: &Decision, page: &mut Page<'_>) -> io::Result<()> {
         page.cite(&adopted)?;
         page.raw("</li>\n")?;
     }
-    page.raw("</ul><p>Carried out in ")?;
+    page.raw("</ul><p>Proposed in ")?;
     page.cite(&decision.actions)?;
     page.raw("</p></div></details>\n")
 }

@@ -263,7 +263,7 @@ pub(super) fn decisions(report: &Report, out: Out<'_>) -> io::Result<()> {
         let chosen = decision.chosen.as_deref().unwrap_or("(not shown)");
         writeln!(
             out,
-            "- #{} {} by {}: {} → {}, carried out in {}",
+            "- #{} {} by {}: {} → {}, proposed in {}",
             decision.seq,
             decision.origin,
             code(&decision.made_by),

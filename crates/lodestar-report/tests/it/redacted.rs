@@ -9,7 +9,7 @@ use lodestar_core::name::SessionId;
 use lodestar_core::sensitivity::Sensitivity;
 use lodestar_log::verify::{VerifyOptions, verify_project};
 use lodestar_log::{ProjectLog, Trust};
-use lodestar_report::model::{Report, Word};
+use lodestar_report::model::{Report, Standing, Word};
 use lodestar_report::otel::{Unprojectable, admit, project as spans};
 use lodestar_report::{Examination, Projection};
 use serde_json::json;
@@ -90,6 +90,26 @@ async fn a_redaction_of_any_event_of_a_session_leaves_a_report_of_the_rest() {
     ] {
         assert!(kinds.contains(kind), "{kind}: {kinds:?}");
     }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn without_what_a_belief_rests_on_nobody_can_tell_whether_it_came_to_be_trusted() {
+    let (project, session) = poisoned().await;
+    let whole = report(&project.log(), &session, &log_key());
+    let answer = whole.answers.untrusted_became_trusted.answer;
+    assert_eq!(answer, Word::No);
+    let mut fewer = 0;
+    let place = (&project.log(), &session);
+    without_each(&project.root, place, log_key, &mut |log, seq, kind| {
+        let report = report(log, &session, &log_key());
+        let answer = &report.answers.untrusted_became_trusted;
+        if report.beliefs.list.len() < whole.beliefs.list.len() {
+            fewer += 1;
+            assert_eq!(answer.answer, Word::CannotTell, "{kind}");
+            assert!(answer.events.contains(&seq), "{kind}: {answer:?}");
+        }
+    });
+    assert!(fewer > 3, "{fewer}");
 }
 
 /// Reads, sends, writes three times; the writes complete a sequence.
@@ -204,4 +224,63 @@ fn beliefs_that_rest_on_what_was_redacted_are_told_and_accuse_nobody_here_or_els
     for kind in ["belief.adopted@1", "belief.promoted@1"] {
         assert!(kinds.contains(kind), "{kinds:?}");
     }
+}
+
+#[test]
+fn whoever_takes_the_promotion_of_another_session_away_does_not_turn_the_answer_round() {
+    let world = World::new();
+    let mut first = world.open();
+    let outcome = read(&mut first, "notes.md", "the port is 8080");
+    let mut rumours = outcome.beliefs().iter();
+    let rumour = rumours.find(|one| one.axes.truth == Truth::Unverified);
+    let rumour = rumour.unwrap().id;
+    let first_id = first.id().clone();
+    first.close("done").unwrap();
+    let mut second = world.open();
+    promote(&mut second, rumour);
+    let second_id = second.id().clone();
+    second.close("done").unwrap();
+    let key = || SecretKey::from_seed([1; 32]);
+    let became = |log: &ProjectLog| {
+        let report = report(log, &first_id, &key());
+        report.answers.untrusted_became_trusted
+    };
+    assert_eq!(became(&world.log).answer, Word::Yes);
+    let mut promotions = 0;
+    let place = (&world.log, &second_id);
+    without_each(&world.folder, place, key, &mut |log, seq, kind| {
+        let answer = became(log);
+        if kind != "belief.promoted@1" {
+            assert_eq!(answer.answer, Word::Yes, "{kind}: {answer:?}");
+            return;
+        }
+        promotions += 1;
+        assert_eq!(answer.answer, Word::CannotTell, "{answer:?}");
+        let named = format!("event {seq} of session {second_id}");
+        assert!(answer.because.contains(&named), "{answer:?}");
+    });
+    assert_eq!(promotions, 1);
+}
+
+#[test]
+fn of_a_session_that_was_not_closed_nobody_can_tell_how_much_there_was() {
+    let world = World::new();
+    let mut first = world.open();
+    read(&mut first, "notes.md", "the port is 8080");
+    let id = first.id().clone();
+    // A crash: nothing says that this was all.
+    drop(first);
+    let key = SecretKey::from_seed([1; 32]);
+    let report = report(&world.log, &id, &key);
+    let answers = &report.answers;
+    assert_eq!(answers.log_intact.answer, Word::CannotTell);
+    assert!(answers.log_intact.because.contains("was not closed"));
+    let trusted = &answers.untrusted_became_trusted;
+    assert_eq!(
+        (trusted.answer, trusted.standing),
+        (Word::No, Standing::Open)
+    );
+    assert!(trusted.because.contains("as far as the log goes"));
+    let mut limits = report.limits.iter();
+    assert!(limits.any(|one| one.limit.starts_with("The session is not closed")));
 }

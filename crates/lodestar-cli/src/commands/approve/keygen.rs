@@ -77,6 +77,11 @@ pub(crate) fn run(args: &KeygenArgs, app: &mut App) -> Result<Exit, Failure> {
     writeln!(app.out, "  private  {}  (mode 0600)", inert::path(&file))?;
     writeln!(app.out, "  pinned   {}", inert::path(&pin))?;
     writeln!(app.out, "  public   {public}")?;
+    writeln!(
+        app.out,
+        "  key id   {}  (as reports show it)",
+        key.public().key_id()
+    )?;
     writeln!(app.out, "  to let them approve, in lodestar.toml:")?;
     let entry = [
         "[[approvals.authorized_keys]]".to_owned(),

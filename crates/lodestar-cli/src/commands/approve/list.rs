@@ -100,13 +100,9 @@ pub(crate) fn row(shown: &Shown, columns: usize) -> Line {
     let level = Line::of(Tone::Plain, format!("  {}", action.contract.required_level));
     let rest = match columns < WIDE {
         true => level.and(tone, format!("  {left}")),
-        false => level.and(tone, format!("  {left:<8}")).and(
-            Tone::Dim,
-            format!(
-                "  {} of {} missing",
-                announcement.missing, request.requirement.quorum
-            ),
-        ),
+        false => level
+            .and(tone, format!("  {left:<8}"))
+            .and(Tone::Dim, format!("  {}", waiting_for(shown))),
     };
     let rest = rest.and(Tone::Plain, format!("  {tool}"));
     let id = words::short_id(&request.id);
@@ -117,6 +113,17 @@ pub(crate) fn row(shown: &Shown, columns: usize) -> Line {
     };
     let id = id.get(..room).unwrap_or(id).trim_end_matches('-');
     Line::of(Tone::Strong, id).followed_by(rest).cut(columns)
+}
+
+/// Whom a request waits for: people, or a session that has not yet counted what they said.
+fn waiting_for(shown: &Shown) -> String {
+    let announcement = shown.announcement();
+    let quorum = announcement.request.requirement.quorum;
+    let missing = format!("{} of {quorum} missing", announcement.missing);
+    match shown.answers() {
+        0 => missing,
+        sent => format!("{missing}, {sent} not counted yet"),
+    }
 }
 
 pub(crate) fn brief(shown: &Shown) -> Value {

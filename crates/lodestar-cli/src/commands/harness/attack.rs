@@ -34,7 +34,7 @@ const BENIGN: f64 = 0.95;
 #[derive(Debug, Args)]
 #[command(after_help = AFTER_HELP)]
 pub(crate) struct AttackArgs {
-    /// What chance follows from: the same seed tries the same attacks
+    /// What chance follows from: with the same seed, the same attacks are tried as long as they get equally far
     #[arg(long, value_name = "N", default_value_t = 1)]
     seed: u64,
 

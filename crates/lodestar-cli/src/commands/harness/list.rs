@@ -13,10 +13,15 @@ use crate::inert;
 use crate::output::Out;
 
 const AFTER_HELP: &str = "\
+Beside each probe: its attack class, and the defence that its contrast run goes without.
+
 Examples:
   lodestar harness list
   lodestar harness list --pack coding-agent-safety
   lodestar --json harness list";
+
+/// As long as most names of probes.
+const NAMES: usize = 52;
 
 #[derive(Debug, Args)]
 #[command(after_help = AFTER_HELP)]
@@ -55,12 +60,14 @@ fn print(header: &Header, out: &mut Out) -> Result<(), Failure> {
     let paint = out.paint;
     let name = inert::line(&header.name, 60);
     let class = inert::line(&header.class.to_string(), 30);
-    writeln!(
-        out,
-        "  {name:<52} {} {}",
-        paint.dim(format!("{class:<20}")),
-        paint.dim(format!("contrast: {}", header.defence))
-    )?;
+    let about = format!("{class} · without {}", header.defence);
+    // One row where both have room, two where they have not: nothing is wrapped by the terminal.
+    let beside = 2 + NAMES + 1 + about.chars().count();
+    if beside <= out.list_columns() {
+        writeln!(out, "  {name:<NAMES$} {}", paint.dim(about))?;
+    } else {
+        writeln!(out, "  {name}\n      {}", paint.dim(about))?;
+    }
     Ok(())
 }
 

@@ -179,6 +179,9 @@ pub(crate) fn run(args: &RunArgs, app: &mut App) -> Result<Exit, Failure> {
     }
     if tells {
         done.print(&mut app.out)?;
+    } else if done.report.skipped > 0 {
+        // A machine reads the results; whoever started it sees this.
+        let _ = writeln!(std::io::stderr(), "{}", banner(done.report.skipped));
     }
     Ok(done.exit())
 }
@@ -282,6 +285,14 @@ fn tell(result: &ProbeResult, out: &mut Out) -> Result<(), Failure> {
     Ok(out.flush()?)
 }
 
+/// What nobody may overlook, in whichever form the results are.
+fn banner(skipped: usize) -> String {
+    format!(
+        "{} SKIPPED, WHICH SHOWS NOTHING; {DATABASE} names a PostgreSQL server",
+        crate::words::count(skipped as u64, "probe").to_uppercase()
+    )
+}
+
 impl Done {
     fn print(&self, out: &mut Out) -> Result<(), Failure> {
         let paint = out.paint;
@@ -299,11 +310,7 @@ impl Done {
             paint.dim(format!("{:.1} s", self.seconds))
         )?;
         if skipped > 0 {
-            let banner = format!(
-                "{} WERE SKIPPED AND SHOW NOTHING; {DATABASE} names a PostgreSQL server",
-                crate::words::count(skipped as u64, "probe").to_uppercase()
-            );
-            writeln!(out, "{}", paint.warn(banner))?;
+            writeln!(out, "{}", paint.warn(banner(skipped)))?;
         }
         let place = inert::path(&self.recorded);
         writeln!(out, "{}", paint.dim(format!("recorded in {place}")))?;

@@ -1,14 +1,12 @@
 //! Calibration: a class of beliefs that did not come true tightens what rests on it.
 
-use std::process::Command;
-
 use lodestar_guard::{Holds, Setup};
 use serde_json::{Value, json};
 
 use super::arbiters::tightened;
 use crate::probe::{Broken, Outcome, Probe, hold, probe, settle};
 use crate::stage::Stage;
-use crate::world::{CountingTool, Project};
+use crate::world::{CountingTool, Project, apart};
 
 /// As many as a class needs to be flagged, and one more.
 const LISTS: usize = 6;
@@ -90,10 +88,9 @@ fn missing(at: usize) -> String {
 
 /// Measures as an operator does, and gives the classes that are flagged.
 fn calibrate(project: &Project<'_>) -> Outcome<Vec<String>> {
-    let done = Command::new(project.stage().program())
+    let done = apart(project.stage().program(), project.installation().dir())
         .args(["harness", "calibrate", "--json"])
         .current_dir(project.root())
-        .env("LODESTAR_CONFIG_DIR", project.installation().dir())
         .output()?;
     settle(done.status.success(), || {
         String::from_utf8_lossy(&done.stderr).into_owned()

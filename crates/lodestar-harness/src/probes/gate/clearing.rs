@@ -1,6 +1,5 @@
 //! Clearing: nothing clears in a halted session, and nothing runs before its clearance is safe.
 
-use std::process::Command;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use lodestar_core::key::PublicKey;
@@ -13,7 +12,7 @@ use serde_json::json;
 use super::{TO, server};
 use crate::probe::{Broken, Outcome, Probe, hold, probe, settle};
 use crate::stage::Stage;
-use crate::world::{CountingTool, Project};
+use crate::world::{CountingTool, Project, apart};
 
 pub(super) fn probes() -> Vec<Probe> {
     vec![
@@ -65,10 +64,9 @@ fn halted(stage: &Stage) -> Outcome {
     agent.call("post__send", json!({"to": "a@example.org"}))?;
     let answered = project.answer_all(&alice, ApprovalDecision::Grant)?;
     settle(answered == 1, || format!("{answered} requests were open"))?;
-    let halting = Command::new(stage.program())
+    let halting = apart(stage.program(), project.installation().dir())
         .args(["halt", "latest", "--reason", "it goes astray"])
         .current_dir(project.root())
-        .env("LODESTAR_CONFIG_DIR", project.installation().dir())
         .output()?;
     settle(halting.status.success(), || {
         String::from_utf8_lossy(&halting.stderr).into_owned()

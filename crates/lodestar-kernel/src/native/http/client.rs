@@ -76,7 +76,7 @@ pub enum ServiceUrlError {
     },
     /// Whatever goes there, everyone on the way reads, the bearer too.
     #[error(
-        "`{shown}` is not encrypted, and everyone on the way would read the token; write `https://`"
+        "`{shown}` is not encrypted, and everyone on the way would read what is sent; write `https://`"
     )]
     InTheClear {
         /// The URL, inert.
