@@ -304,7 +304,7 @@ pub enum Cause {
     Earned,
     /// Heartbeats did not come without a gap for long enough.
     NotContinuous {
-        /// Since when they have; never, if they do not come now.
+        /// Since when they have, if they come now and did before.
         since: Option<Timestamp>,
     },
     /// No attestation that counted is young enough.
@@ -328,7 +328,7 @@ impl fmt::Display for Cause {
             Self::NotContinuous { since: Some(since) } => {
                 write!(f, "heartbeats are continuous only since {since}")
             }
-            Self::NotContinuous { since: None } => f.write_str("heartbeats do not come"),
+            Self::NotContinuous { since: None } => f.write_str("heartbeats are not continuous"),
             Self::NotAttested { last: Some(last) } => {
                 write!(f, "the last attestation that counted came at {last}")
             }

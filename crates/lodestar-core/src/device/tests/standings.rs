@@ -395,7 +395,7 @@ fn causes_say_what_it_was_and_read_back() {
         ),
         (
             Cause::NotContinuous { since: None },
-            "heartbeats do not come",
+            "heartbeats are not continuous",
         ),
         (
             Cause::NotAttested { last: None },
