@@ -10,7 +10,7 @@ use serde::{Deserialize, Serialize};
 pub const FORMAT: &str = "lodestar.run-bundle/1";
 
 /// The longest first line: as many files as are taken, each with the longest name.
-pub(super) const MAX_HEADER: u64 = 8 << 20;
+pub(super) const MAX_HEADER: u64 = 4 << 20;
 
 pub(super) const EVENTS: &str = "events.ndjson";
 pub(super) const CHECKPOINT: &str = "checkpoint";
