@@ -35,6 +35,8 @@ pub enum Fault {
 
     #[error("the bundle is another than the one that was signed for")]
     OtherBundle,
+    #[error("the log is of another session than the attested one")]
+    OtherSession,
     #[error("there are more events than are taken")]
     TooManyEvents,
     #[error("what was too large for lines unpacks to more bytes than are taken")]
@@ -85,6 +87,7 @@ impl Fault {
             Self::Digest { .. } => "file_digest",
             Self::Trailing => "trailing_bytes",
             Self::OtherBundle => "other_bundle",
+            Self::OtherSession => "other_session",
             Self::TooManyEvents => "too_many_events",
             Self::TooMuchContent => "too_much_content",
             Self::Unnamed { .. } => "file_unnamed",

@@ -29,6 +29,8 @@ pub struct Expected<'a> {
     pub log_key: &'a PublicKey,
     /// Whose redactions count: the operators of the terms.
     pub operators: &'a [PublicKey],
+    /// The attested session; none where nothing is attested yet.
+    pub session: Option<&'a SessionId>,
     /// The attested root.
     pub root: Digest,
     /// The attested number of events.
@@ -78,6 +80,9 @@ pub fn verify(
         return Err(Fault::OtherBundle.into());
     }
     let dir = unpacked.dir();
+    if expected.session.is_some_and(|name| name != dir.session()) {
+        return Err(Fault::OtherSession.into());
+    }
     let received = received(&dir, expected)?;
     check_contents(unpacked, limits)?;
     let trust = Trust {
