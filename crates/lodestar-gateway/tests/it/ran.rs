@@ -23,7 +23,7 @@ use lodestar_gateway::bundle::{Expected, Packed, pack};
 use lodestar_guard::{Config, Holds, Keys, Resolver, Resolving, Session, Setup};
 use lodestar_kernel::opening::{Opening, RunTicket};
 use lodestar_kernel::tool::{Call, Calling, Definition, Output, Tool};
-use lodestar_log::{Clock, LogRoot, ProjectLog, Reader, SessionDir};
+use lodestar_log::{Clock, LogRoot, Reader, SessionDir};
 use lodestar_policy::{ApprovalRequest, Signed};
 use lodestar_replay::terms::{Moments, Terms};
 use serde_json::{Value, json};
@@ -215,10 +215,6 @@ impl Ran {
             ticket,
             since,
         }
-    }
-
-    pub(crate) fn log(&self) -> ProjectLog {
-        self.dir.project_log()
     }
 
     pub(crate) fn session(&self) -> &SessionId {
