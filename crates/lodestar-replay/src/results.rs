@@ -5,7 +5,9 @@
 //! log lets every event of a session come by here, in its order, and asks for what an adoption means.
 //! Kept is what is in flight, as it stands in the log; it is read when it is asked for.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::hash_map::Entry;
+use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::hash::Hash;
 
 use lodestar_core::chain::{Decision, Observation, OutcomeResult};
 use lodestar_core::digest::Digest;
@@ -152,7 +154,7 @@ pub struct Results {
     proposed: BTreeMap<u64, Event>,
     /// Calls, by their clearances, that have not ended or whose result is not adopted.
     calls: BTreeMap<u64, Call>,
-    observed: BTreeMap<u64, Observed>,
+    observed: Waiting,
 }
 
 /// How the session was opened.
@@ -179,6 +181,68 @@ struct Observed {
     id: Option<ObservationId>,
     /// An adoption behind it was redacted, and may have been of this.
     in_doubt: bool,
+}
+
+/// What came back and is not adopted yet, by the events that recorded it. Whoever writes a log may let much wait,
+/// so nothing here looks through all of it.
+#[derive(Debug, Default)]
+struct Waiting {
+    all: BTreeMap<u64, Observed>,
+    /// By the clearance of the call.
+    of_calls: HashMap<u64, BTreeSet<u64>>,
+    /// Those whose id was not read.
+    unread: BTreeSet<u64>,
+    by_id: HashMap<ObservationId, BTreeSet<u64>>,
+}
+
+impl Waiting {
+    fn insert(&mut self, observed: Observed) {
+        let seq = observed.event.seq;
+        if let Some(cleared) = observed.cleared {
+            self.of_calls.entry(cleared).or_default().insert(seq);
+        }
+        self.unread.insert(seq);
+        self.all.insert(seq, observed);
+    }
+
+    fn remove(&mut self, seq: u64) -> Option<Observed> {
+        let observed = self.all.remove(&seq)?;
+        self.unread.remove(&seq);
+        if let Some(id) = observed.id {
+            take_out(&mut self.by_id, id, seq);
+        }
+        if let Some(cleared) = observed.cleared {
+            take_out(&mut self.of_calls, cleared, seq);
+        }
+        Some(observed)
+    }
+
+    fn is_of(&mut self, seq: u64, id: ObservationId) {
+        if let Some(observed) = self.all.get_mut(&seq) {
+            observed.id = Some(id);
+            self.by_id.entry(id).or_default().insert(seq);
+        }
+    }
+
+    /// The first that has this id, of those whose id was read.
+    fn of_id(&self, id: ObservationId) -> Option<u64> {
+        self.by_id.get(&id)?.first().copied()
+    }
+
+    /// What came of a call.
+    fn of_call(&self, cleared: u64) -> Vec<u64> {
+        let found = self.of_calls.get(&cleared);
+        found.into_iter().flatten().copied().collect()
+    }
+}
+
+fn take_out<K: Eq + Hash>(index: &mut HashMap<K, BTreeSet<u64>>, key: K, seq: u64) {
+    if let Entry::Occupied(mut there) = index.entry(key) {
+        there.get_mut().remove(&seq);
+        if there.get().is_empty() {
+            there.remove();
+        }
+    }
 }
 
 #[derive(Deserialize)]
@@ -211,7 +275,7 @@ impl Results {
             extractors: Extractors::built_in(),
             proposed: BTreeMap::new(),
             calls: BTreeMap::new(),
-            observed: BTreeMap::new(),
+            observed: Waiting::default(),
         }
     }
 
@@ -286,7 +350,7 @@ impl Results {
     /// left out: what is believed of a result says whether the tool called it an error, and nobody knows.
     /// So is what cannot be read any more, and what an adoption that was redacted may have adopted.
     pub fn left(self) -> Vec<Returned> {
-        let certain = self.observed.iter().filter(|(_, one)| !one.in_doubt);
+        let certain = self.observed.all.iter().filter(|(_, one)| !one.in_doubt);
         let read = certain.filter_map(|(_, observed)| match observed.cleared {
             Some(cleared) => match self.returned(observed, self.calls.get(&cleared)?) {
                 Ok(Rests::On(returned)) => Some(returned),
@@ -330,7 +394,7 @@ impl Results {
                     id: None,
                     in_doubt: false,
                 };
-                self.observed.insert(event.seq, observed);
+                self.observed.insert(observed);
             }
             (EventType::ACTION_COMPLETED, Some(cleared)) => {
                 if let Some(call) = self.calls.get_mut(&cleared) {
@@ -340,7 +404,9 @@ impl Results {
             }
             (EventType::ACTION_FAILED | EventType::ACTION_UNKNOWN, Some(cleared)) => {
                 self.calls.remove(&cleared);
-                self.observed.retain(|_, one| one.cleared != Some(cleared));
+                for seq in self.observed.of_call(cleared) {
+                    self.observed.remove(seq);
+                }
             }
             _ => {}
         }
@@ -362,15 +428,14 @@ impl Results {
 
     fn note_redacted(&mut self, kind: EventType) {
         if [EventType::BELIEF_ADOPTED, EventType::RESULTS_ADOPTED].contains(&kind) {
-            let waiting = self.observed.values_mut();
+            let waiting = self.observed.all.values_mut();
             waiting.for_each(|one| one.in_doubt = true);
         }
     }
 
     /// Forgets a call that has ended, once nothing of it waits.
     fn forget(&mut self, cleared: u64) {
-        let waits = self.observed.values();
-        let waits = waits.filter(|one| one.cleared == Some(cleared)).count() > 0;
+        let waits = self.observed.of_calls.contains_key(&cleared);
         let has_ended = |call: &Call| call.end.is_some();
         if !waits && self.calls.get(&cleared).is_some_and(has_ended) {
             self.calls.remove(&cleared);
@@ -379,21 +444,20 @@ impl Results {
 
     /// Forgets an observation that was adopted in words of its own.
     fn close(&mut self, id: ObservationId) {
-        let mut found = None;
-        let mut waiting = std::mem::take(&mut self.observed);
-        for (seq, one) in &mut waiting {
-            if one.id.is_none()
-                && let Ok(Rests::On(named)) = self.read::<Named>(&one.event)
-            {
-                one.id = Some(named.id);
+        let found = loop {
+            if let Some(found) = self.observed.of_id(id) {
+                break Some(found);
             }
-            if one.id == Some(id) {
-                found = Some(*seq);
-                break;
+            let Some(next) = self.observed.unread.pop_first() else {
+                break None;
+            };
+            let event = self.observed.all.get(&next).map(|one| &one.event);
+            let named = event.map(|event| self.read::<Named>(event));
+            if let Some(Ok(Rests::On(named))) = named {
+                self.observed.is_of(next, named.id);
             }
-        }
-        self.observed = waiting;
-        if let Some(observed) = found.and_then(|seq| self.observed.remove(&seq))
+        };
+        if let Some(observed) = found.and_then(|seq| self.observed.remove(seq))
             && let Some(cleared) = observed.cleared
         {
             self.forget(cleared);
@@ -411,14 +475,14 @@ impl Results {
         let taken = results.iter().map(|seq| {
             let cleared = self.completed(*seq)?;
             // A call returns once.
-            Some((self.observed.remove(seq)?, self.calls.remove(&cleared)?))
+            Some((self.observed.remove(*seq)?, self.calls.remove(&cleared)?))
         });
         Ok(taken.flatten().collect())
     }
 
     /// The clearance of the call that a result came of, if that has completed.
     fn completed(&self, seq: u64) -> Option<u64> {
-        let cleared = self.observed.get(&seq)?.cleared?;
+        let cleared = self.observed.all.get(&seq)?.cleared?;
         self.calls.get(&cleared)?.end.as_ref()?;
         Some(cleared)
     }
