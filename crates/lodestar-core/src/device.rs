@@ -19,6 +19,7 @@ pub use table::{LevelSpec, Move, is_legal, levels, moves, rows};
 
 use thiserror::Error;
 
+use crate::event::EventType;
 use crate::name::words;
 
 words! {
@@ -94,6 +95,25 @@ words! {
         Revoke = "revoke",
         /// The platform shuts it out, for good.
         Block = "block",
+    }
+}
+
+impl DeviceEvent {
+    /// What a gateway's log says when it happened.
+    pub const fn event_type(self) -> EventType {
+        match self {
+            Self::Register => EventType::DEVICE_REGISTERED,
+            Self::Approve => EventType::DEVICE_APPROVED,
+            Self::Promote => EventType::DEVICE_TRUSTED,
+            Self::Demote => EventType::DEVICE_DEMOTED,
+            Self::GoOffline => EventType::DEVICE_WENT_OFFLINE,
+            Self::Return => EventType::DEVICE_RETURNED,
+            Self::GoUnhealthy => EventType::DEVICE_WENT_UNHEALTHY,
+            Self::Recover => EventType::DEVICE_RECOVERED,
+            Self::RotateKey => EventType::DEVICE_KEY_ROTATED,
+            Self::Revoke => EventType::DEVICE_REVOKED,
+            Self::Block => EventType::DEVICE_BLOCKED,
+        }
     }
 }
 
