@@ -118,9 +118,9 @@ fn connect(place: &Place) -> Result<Connection, StoreError> {
             .query_one("SHOW server_encoding", &[])
             .map_err(failed)?;
         if encoding.get::<_, &str>(0) != "UTF8" {
-            return Err(
-                place.refused("the database is not in UTF-8; create one with ENCODING 'UTF8'").into()
-            );
+            return Err(place
+                .refused("the database is not in UTF-8; create one with ENCODING 'UTF8'")
+                .into());
         }
         client
             .batch_execute(&format!("SET search_path TO \"{}\"", place.schema))

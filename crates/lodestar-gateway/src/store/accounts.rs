@@ -38,7 +38,12 @@ pub fn add(sql: &mut dyn Sql, account: &Account) -> Result<bool, StoreError> {
         sql,
         "INSERT INTO accounts (id, name, owner_key, created_at) VALUES ($1, $2, $3, $4)
          ON CONFLICT DO NOTHING",
-        values![account.id, &account.name, account.owner_key, account.created_at],
+        values![
+            account.id,
+            &account.name,
+            account.owner_key,
+            account.created_at
+        ],
     )
 }
 

@@ -56,11 +56,7 @@ pub fn add(sql: &mut dyn Sql, bundle: &BundleRow) -> Result<bool, StoreError> {
 }
 
 /// The bundle of a run with this digest.
-pub fn get(
-    sql: &mut dyn Sql,
-    run: RunId,
-    digest: Digest,
-) -> Result<Option<BundleRow>, StoreError> {
+pub fn get(sql: &mut dyn Sql, run: RunId, digest: Digest) -> Result<Option<BundleRow>, StoreError> {
     one(
         sql,
         "SELECT run, digest, bytes, root, size, received_at FROM bundles WHERE run = $1 AND digest = $2",

@@ -121,7 +121,12 @@ pub fn add(sql: &mut dyn Sql, device: &NewDevice) -> Result<bool, StoreError> {
         sql,
         "INSERT INTO devices (id, account, name, level_since, registered_at)
          VALUES ($1, $2, $3, $4, $4) ON CONFLICT DO NOTHING",
-        values![device.id, device.account, &device.name, device.registered_at],
+        values![
+            device.id,
+            device.account,
+            &device.name,
+            device.registered_at
+        ],
     )
 }
 

@@ -41,7 +41,12 @@ pub fn grant(sql: &mut dyn Sql, effect: &EffectRow) -> Result<bool, StoreError> 
         sql,
         "INSERT INTO effects (submission, effect, evaluation, at) VALUES ($1, $2, $3, $4)
          ON CONFLICT DO NOTHING",
-        values![effect.submission, effect.effect, effect.evaluation, effect.at],
+        values![
+            effect.submission,
+            effect.effect,
+            effect.evaluation,
+            effect.at
+        ],
     )
 }
 

@@ -33,12 +33,7 @@ impl Columns for Outgoing {
 }
 
 /// Adds one.
-pub fn push(
-    sql: &mut dyn Sql,
-    kind: &str,
-    payload: &str,
-    at: Timestamp,
-) -> Result<(), StoreError> {
+pub fn push(sql: &mut dyn Sql, kind: &str, payload: &str, at: Timestamp) -> Result<(), StoreError> {
     sql.execute(
         "INSERT INTO outbox (kind, payload, at) VALUES ($1, $2, $3)",
         values![kind, payload, at],

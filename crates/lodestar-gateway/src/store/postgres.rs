@@ -39,7 +39,9 @@ const LOCK_WAIT: Duration = Duration::from_secs(3);
 
 /// Whether text names a PostgreSQL database, and not a file.
 pub fn is_address(place: &str) -> bool {
-    place.starts_with("postgres://") || place.starts_with("postgresql://") || place.contains("host=")
+    place.starts_with("postgres://")
+        || place.starts_with("postgresql://")
+        || place.contains("host=")
 }
 
 /// A connection to a PostgreSQL database.
@@ -52,7 +54,9 @@ pub struct PostgresSql {
 
 impl fmt::Debug for PostgresSql {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_tuple("PostgresSql").field(&self.place.shown).finish()
+        f.debug_tuple("PostgresSql")
+            .field(&self.place.shown)
+            .finish()
     }
 }
 
@@ -116,7 +120,9 @@ const MAX_NAME: usize = 63;
 fn connect(place: &Place) -> Result<Connection, StoreError> {
     let open = || -> Result<Connection, StoreError> {
         let mut client = Connection::from(place.config.connect(NoTls).map_err(failed)?);
-        let encoding = client.query_one("SHOW server_encoding", &[]).map_err(failed)?;
+        let encoding = client
+            .query_one("SHOW server_encoding", &[])
+            .map_err(failed)?;
         if encoding.get::<_, &str>(0) != "UTF8" {
             let problem = "the database is not in UTF-8; create one with ENCODING 'UTF8'";
             return Err(place.refused(problem).into());

@@ -41,14 +41,14 @@ pub(super) enum Owner {
 }
 
 /// When a rule is asked.
-#[derive(Clone, Copy)]
+#[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum On {
     Insert,
     /// An update of one of these columns.
     Update(&'static [&'static str]),
 }
 
-/// What is refused.
+/// What is refused. Of several, the first that is broken is told.
 pub(super) struct Rule {
     pub(super) table: &'static str,
     pub(super) on: On,
@@ -64,6 +64,11 @@ pub(super) struct Consequence {
     /// Over `NEW` and `OLD`.
     pub(super) when: &'static str,
     pub(super) statements: &'static [&'static str],
+}
+
+/// Text as it stands in a statement.
+pub(super) fn quoted(text: &str) -> String {
+    format!("'{}'", text.replace('\'', "''"))
 }
 
 impl Table {
@@ -109,7 +114,10 @@ mod tests {
             let table = tables::TABLES.iter().find(|table| table.name == name);
             let names: Vec<_> = table.expect(name).names().collect();
             if let On::Update(columns) = on {
-                assert!(columns.iter().all(|column| names.contains(column)), "{name}");
+                assert!(
+                    columns.iter().all(|column| names.contains(column)),
+                    "{name}"
+                );
             }
         }
     }

@@ -14,7 +14,8 @@ pub(super) const DO_NOTHING: &str = "ON CONFLICT DO NOTHING";
 ///
 /// Everything happens within a transaction, and in somebody's name: until [`Sql::act_for`] or
 /// [`Sql::act_as_server`] is called, PostgreSQL shows no row of any account. [`Sql::begin`] and
-/// [`Sql::savepoint`] begin in nobody's name again. SQLite has one file for all and does not tell them apart.
+/// [`Sql::savepoint`] begin in nobody's name again, and so does what comes after a savepoint. SQLite has one file for
+/// all and shows everything to whoever acts; what is in nobody's name it refuses.
 pub trait Sql: Send {
     /// What and where it is, for people; without a password.
     fn describe(&self) -> String;
@@ -75,7 +76,8 @@ pub fn transaction<T, E: From<StoreError>>(
 
 /// Runs `work` within the open transaction; an error takes back what it did, and nothing else.
 ///
-/// The outer error is the database's: after one the transaction as a whole has to be taken back.
+/// The outer error is the database's: after one the transaction as a whole has to be taken back. What comes after is in
+/// nobody's name, as `work` begins.
 pub fn attempt<T, E>(
     sql: &mut dyn Sql,
     work: impl FnOnce(&mut dyn Sql) -> Result<T, E>,

@@ -10,7 +10,7 @@ use postgres::{Client, Transaction};
 use super::{LOCK, RUNTIME, failed};
 use crate::store::StoreError;
 use crate::store::schema::tables::{INDEXES, TABLES};
-use crate::store::schema::{Consequence, KNOWN, On, Owner, Rule, Table, reference, rules};
+use crate::store::schema::{Consequence, KNOWN, On, Owner, Rule, Table, quoted, reference, rules};
 
 /// Makes sure of the schema and of its version, and leaves the connection in the runtime role.
 pub(super) fn prepare(client: &mut Client, place: &Place) -> Result<(), StoreError> {
@@ -104,11 +104,7 @@ fn run(transaction: &mut Transaction<'_>, text: &str) -> Result<(), StoreError> 
 }
 
 /// Makes version 1 in an empty schema.
-fn begin(
-    transaction: &mut Transaction<'_>,
-    schema: &str,
-    role: &str,
-) -> Result<(), StoreError> {
+fn begin(transaction: &mut Transaction<'_>, schema: &str, role: &str) -> Result<(), StoreError> {
     run(
         transaction,
         &format!(
@@ -128,8 +124,8 @@ fn begin(
     for statement in reference::rows() {
         run(transaction, &statement)?;
     }
-    for (n, rule) in rules::rules().iter().enumerate() {
-        run(transaction, &asked(schema, n, rule))?;
+    for (n, (table, on, checks)) in checks().iter().enumerate() {
+        run(transaction, &asked(schema, n, table, *on, checks))?;
     }
     for (n, consequence) in rules::CONSEQUENCES.iter().enumerate() {
         run(transaction, &followed(schema, n, consequence))?;
@@ -160,7 +156,9 @@ fn granted(table: &Table, role: &str) -> String {
     let mut rights = vec!["SELECT".to_owned()];
     // The kill switch has its row from the beginning.
     if !reference::FILLED.contains(&name) && name != "control" {
-        rights.push("INSERT".to_owned());
+        // Numbers are the database's to give.
+        let given: Vec<_> = table.names().filter(|column| *column != "n").collect();
+        rights.push(format!("INSERT ({})", given.join(", ")));
     }
     if !table.changing.is_empty() {
         rights.push(format!("UPDATE ({})", table.changing.join(", ")));
@@ -200,26 +198,42 @@ fn event(on: On) -> String {
     }
 }
 
-fn asked(schema: &str, n: usize, rule: &Rule) -> String {
-    let Rule {
+/// The rules that are asked at one time, in their order: triggers would come in the order of their names.
+fn checks() -> Vec<(&'static str, On, String)> {
+    let mut all: Vec<(&'static str, On, String)> = Vec::new();
+    for Rule {
         table,
         on,
         when,
         because,
-    } = rule;
-    let function = format!("{table}_rule_{n}");
+    } in rules::rules()
+    {
+        let check = format!(
+            "IF {when} THEN
+                 RAISE EXCEPTION USING ERRCODE = 'check_violation', MESSAGE = {};
+             END IF;\n",
+            quoted(because)
+        );
+        match all.iter_mut().find(|(of, at, _)| (*of, *at) == (table, on)) {
+            Some((_, _, checks)) => checks.push_str(&check),
+            None => all.push((table, on, check)),
+        }
+    }
+    all
+}
+
+fn asked(schema: &str, n: usize, table: &str, on: On, checks: &str) -> String {
+    let function = format!("{table}_are_asked_{n}");
     format!(
         "CREATE FUNCTION {function}() RETURNS trigger LANGUAGE plpgsql
-         SET search_path = pg_catalog, \"{schema}\", pg_temp AS $rule$
+         SET search_path = pg_catalog, \"{schema}\", pg_temp AS $asked$
          BEGIN
-             IF {when} THEN
-                 RAISE EXCEPTION USING ERRCODE = 'check_violation', MESSAGE = '{because}';
-             END IF;
+             {checks}
              RETURN NEW;
-         END $rule$;
+         END $asked$;
          REVOKE ALL ON FUNCTION {function}() FROM PUBLIC;
          CREATE TRIGGER {function} BEFORE {} ON {table} FOR EACH ROW EXECUTE FUNCTION {function}()",
-        event(*on)
+        event(on)
     )
 }
 

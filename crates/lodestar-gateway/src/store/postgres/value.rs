@@ -38,7 +38,10 @@ pub(super) fn row(row: &postgres::Row) -> Result<Row, StoreError> {
     let columns = row.columns().iter().enumerate();
     let read = |(n, column): (usize, &postgres::Column)| -> Result<Value<'static>, StoreError> {
         let value = match *column.type_() {
-            Type::INT8 => row.try_get::<_, Option<i64>>(n).map_err(failed)?.map(Value::Int),
+            Type::INT8 => row
+                .try_get::<_, Option<i64>>(n)
+                .map_err(failed)?
+                .map(Value::Int),
             Type::BYTEA => {
                 let bytes = row.try_get::<_, Option<Vec<u8>>>(n).map_err(failed)?;
                 bytes.map(|bytes| Value::Blob(bytes.into()))

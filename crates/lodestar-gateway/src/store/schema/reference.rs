@@ -3,10 +3,7 @@
 use lodestar_core::device;
 use lodestar_core::execution::{Effect, ExecutionLevel, FactSet, evaluate};
 
-fn quoted(word: &str) -> String {
-    debug_assert!(!word.contains('\''), "words of core have no quotes");
-    format!("'{word}'")
-}
+use super::quoted;
 
 /// Statements that fill them, and make the row of the kill switch.
 pub(in crate::store) fn rows() -> Vec<String> {
@@ -17,7 +14,12 @@ pub(in crate::store) fn rows() -> Vec<String> {
     let moves = device::rows().map(|row| {
         // Nowhere is the empty word: a key has no null.
         let from = row.from.map_or("", |level| level.as_str());
-        let words = [from, row.to.as_str(), row.event.as_str(), row.actor.as_str()];
+        let words = [
+            from,
+            row.to.as_str(),
+            row.event.as_str(),
+            row.actor.as_str(),
+        ];
         format!("({})", words.map(quoted).join(", "))
     });
     let executions = FactSet::all().map(|facts| {

@@ -88,7 +88,9 @@ pub(in crate::store) fn rules() -> Vec<Rule> {
         rules.push(Rule {
             table,
             on: On::Update(columns),
-            when: format!("OLD.{column} IS NOT NULL AND NEW.{column} IS DISTINCT FROM OLD.{column}"),
+            when: format!(
+                "OLD.{column} IS NOT NULL AND NEW.{column} IS DISTINCT FROM OLD.{column}"
+            ),
             because: "what was set once stays",
         });
     }
@@ -246,7 +248,8 @@ fn keys() -> Vec<Rule> {
 }
 
 fn runs() -> Vec<Rule> {
-    let standing = "NOT EXISTS (SELECT 1 FROM devices AS d JOIN device_levels AS l ON l.level = d.level
+    let standing =
+        "NOT EXISTS (SELECT 1 FROM devices AS d JOIN device_levels AS l ON l.level = d.level
          WHERE d.id = NEW.device AND l.permanent = 0)";
     let registered = "NOT EXISTS (SELECT 1 FROM runs AS r WHERE r.id = NEW.run
          AND r.registered_at <= NEW.received_at)";

@@ -12,7 +12,7 @@ use rusqlite::{Connection, ErrorCode, Transaction, TransactionBehavior};
 
 use crate::store::StoreError;
 use crate::store::schema::tables::{INDEXES, TABLES};
-use crate::store::schema::{Consequence, KNOWN, On, Rule, Table, reference, rules};
+use crate::store::schema::{Consequence, KNOWN, On, Rule, Table, quoted, reference, rules};
 
 /// How long a writer waits for another connection: an operator's, with a shell.
 const BUSY_TIMEOUT: Duration = Duration::from_secs(10);
@@ -131,28 +131,11 @@ fn begin(transaction: &Transaction<'_>) -> rusqlite::Result<()> {
     for statement in reference::rows() {
         transaction.execute_batch(&statement)?;
     }
+    let rules = rules::rules();
     for table in TABLES {
         transaction.execute_batch(&kept(table))?;
-        if !FAST.contains(&table.name) {
-            transaction.execute_batch(&unreplaced(transaction, table.name)?)?;
-            transaction.execute_batch(&referring(transaction, table.name)?)?;
-        }
-    }
-    // The one key that holds for some rows only.
-    transaction.execute_batch(&trigger(
-        "bindings_are_not_replaced",
-        "BEFORE INSERT ON bindings",
-        "EXISTS (SELECT 1 FROM bindings AS b WHERE b.device = NEW.device AND b.runner = NEW.runner
-         AND b.unbound_at IS NULL)",
-        THERE,
-    ))?;
-    for name in reference::FILLED {
-        let named = format!("{name}_stay_as_they_are");
-        let on = format!("BEFORE INSERT ON {name}");
-        transaction.execute_batch(&trigger(&named, &on, "1", "the table comes with the program"))?;
-    }
-    for (n, rule) in rules::rules().iter().enumerate() {
-        transaction.execute_batch(&asked(n, rule))?;
+        transaction.execute_batch(&inserted(transaction, table, &rules)?)?;
+        transaction.execute_batch(&updated(table, &rules))?;
     }
     for (n, consequence) in rules::CONSEQUENCES.iter().enumerate() {
         transaction.execute_batch(&followed(n, consequence))?;
@@ -165,16 +148,38 @@ fn begin(transaction: &Transaction<'_>) -> rusqlite::Result<()> {
 fn created(table: &Table) -> String {
     let numbered = table.columns.contains("INTEGER PRIMARY KEY")
         || table.columns.contains("INTEGER NOT NULL PRIMARY KEY");
-    let kept = if numbered { "STRICT" } else { "STRICT, WITHOUT ROWID" };
+    let kept = if numbered {
+        "STRICT"
+    } else {
+        "STRICT, WITHOUT ROWID"
+    };
     format!("CREATE TABLE {} ({}) {kept};", table.name, table.columns)
 }
 
-/// A trigger that refuses.
-fn trigger(name: &str, on: &str, when: &str, because: &str) -> String {
-    format!(
-        "CREATE TRIGGER {name} {on} FOR EACH ROW WHEN {when}
-         BEGIN SELECT RAISE(ABORT, '{because}'); END;"
-    )
+/// What is refused, and in which words.
+struct Check {
+    when: String,
+    because: String,
+}
+
+fn check(when: impl Into<String>, because: &str) -> Check {
+    Check {
+        when: when.into(),
+        because: quoted(because),
+    }
+}
+
+/// A trigger that asks one thing after the other.
+fn trigger(name: &str, on: &str, checks: &[Check]) -> String {
+    let ask =
+        |Check { when, because }: &Check| format!("SELECT RAISE(ABORT, {because}) WHERE {when};\n");
+    match checks {
+        [] => String::new(),
+        some => format!(
+            "CREATE TRIGGER {name} {on} FOR EACH ROW BEGIN {} END;",
+            some.iter().map(ask).collect::<String>()
+        ),
+    }
 }
 
 /// What does not change stays, and so does the row.
@@ -187,34 +192,55 @@ fn kept(table: &Table) -> String {
         true => trigger(
             &format!("{name}_do_not_change"),
             &format!("BEFORE UPDATE ON {name}"),
-            "1",
-            "a row is never changed",
+            &[check("1", "a row is never changed")],
         ),
         false => trigger(
             &format!("{name}_keep_what_they_are"),
             &format!("BEFORE UPDATE OF {} ON {name}", fixed.join(", ")),
-            &format!("({})", differ.join(" OR ")),
-            "the column is never changed",
+            &[check(differ.join(" OR "), "the column is never changed")],
         ),
     };
     if !table.forgets {
         text += &trigger(
             &format!("{name}_do_not_go"),
             &format!("BEFORE DELETE ON {name}"),
-            "1",
-            "a row is never taken out",
+            &[check("1", "a row is never taken out")],
         );
     }
     text
 }
 
+/// What a new row is asked, in PostgreSQL's order: rules, keys, what it refers to.
+fn inserted(
+    transaction: &Transaction<'_>,
+    table: &Table,
+    rules: &[Rule],
+) -> rusqlite::Result<String> {
+    let name = table.name;
+    let mut checks = Vec::new();
+    if reference::FILLED.contains(&name) {
+        checks.push(check("1", "the table comes with the program"));
+    }
+    let own = rules
+        .iter()
+        .filter(|rule| rule.table == name && rule.on == On::Insert);
+    checks.extend(own.map(|rule| check(format!("({})", rule.when), rule.because)));
+    if !FAST.contains(&name) {
+        checks.extend(unreplaced(transaction, name)?);
+        checks.extend(referring(transaction, name)?);
+    }
+    let on = format!("BEFORE INSERT ON {name}");
+    Ok(trigger(&format!("{name}_are_asked"), &on, &checks))
+}
+
 /// No row is put in the place of another.
-fn unreplaced(transaction: &Transaction<'_>, table: &str) -> rusqlite::Result<String> {
+fn unreplaced(transaction: &Transaction<'_>, table: &str) -> rusqlite::Result<Vec<Check>> {
     let mut keys: Vec<Vec<String>> = Vec::new();
     let mut whole = transaction.prepare(
         "SELECT i.name FROM pragma_index_list(?1) AS i WHERE i.\"unique\" = 1 AND i.partial = 0",
     )?;
-    let mut columns = transaction.prepare("SELECT name FROM pragma_index_info(?1) ORDER BY seqno")?;
+    let mut columns =
+        transaction.prepare("SELECT name FROM pragma_index_info(?1) ORDER BY seqno")?;
     let names = whole.query_map([table], |row| row.get::<_, String>(0))?;
     for index in names {
         let of = columns.query_map([index?], |row| row.get(0))?;
@@ -225,48 +251,55 @@ fn unreplaced(transaction: &Transaction<'_>, table: &str) -> rusqlite::Result<St
         transaction.prepare("SELECT name FROM pragma_table_info(?1) WHERE pk > 0 ORDER BY pk")?;
     let of = primary.query_map([table], |row| row.get(0))?;
     keys.push(of.collect::<Result<_, _>>()?);
-    let mut text = String::new();
-    for (n, key) in keys.iter().enumerate() {
-        let same: Vec<_> = key.iter().map(|column| format!("o.{column} = NEW.{column}")).collect();
-        text += &trigger(
-            &format!("{table}_are_not_replaced_{n}"),
-            &format!("BEFORE INSERT ON {table}"),
-            &format!("EXISTS (SELECT 1 FROM {table} AS o WHERE {})", same.join(" AND ")),
-            THERE,
+    let same = |column: &String| format!("o.{column} = NEW.{column}");
+    let mut all: Vec<_> = keys
+        .iter()
+        .map(|key| key.iter().map(same).collect::<Vec<_>>().join(" AND "))
+        .collect();
+    // The one key that holds for some rows only.
+    if table == "bindings" {
+        all.push(
+            "o.device = NEW.device AND o.runner = NEW.runner AND o.unbound_at IS NULL".to_owned(),
         );
     }
-    Ok(text)
+    let there = |same: &String| {
+        let exists = format!("EXISTS (SELECT 1 FROM {table} AS o WHERE {same})");
+        check(exists, THERE)
+    };
+    Ok(all.iter().map(there).collect())
 }
 
 /// What a row refers to is there.
-fn referring(transaction: &Transaction<'_>, table: &str) -> rusqlite::Result<String> {
+fn referring(transaction: &Transaction<'_>, table: &str) -> rusqlite::Result<Vec<Check>> {
     let mut statement = transaction.prepare(
         "SELECT id, \"table\", \"from\", \"to\" FROM pragma_foreign_key_list(?1) ORDER BY id, seq",
     )?;
     let mut keys: BTreeMap<i64, (String, Vec<(String, String)>)> = BTreeMap::new();
     let mut rows = statement.query([table])?;
     while let Some(row) = rows.next()? {
-        let (_, columns) = keys
-            .entry(row.get(0)?)
-            .or_insert((row.get(1)?, Vec::new()));
+        let (_, columns) = keys.entry(row.get(0)?).or_insert((row.get(1)?, Vec::new()));
         columns.push((row.get(2)?, row.get(3)?));
     }
-    let mut text = String::new();
-    for (id, (parent, columns)) in &keys {
-        let given: Vec<_> = columns.iter().map(|(own, _)| format!("NEW.{own} IS NOT NULL")).collect();
-        let same: Vec<_> = columns.iter().map(|(own, its)| format!("p.{its} = NEW.{own}")).collect();
-        text += &trigger(
-            &format!("{table}_refer_{id}"),
-            &format!("BEFORE INSERT ON {table}"),
-            &format!(
-                "{} AND NOT EXISTS (SELECT 1 FROM {parent} AS p WHERE {})",
-                given.join(" AND "),
-                same.join(" AND ")
-            ),
-            "it refers to what is not there, or not of this account",
+    let missing = |(parent, columns): &(String, Vec<(String, String)>)| {
+        let given: Vec<_> = columns
+            .iter()
+            .map(|(own, _)| format!("NEW.{own} IS NOT NULL"))
+            .collect();
+        let same: Vec<_> = columns
+            .iter()
+            .map(|(own, its)| format!("p.{its} = NEW.{own}"))
+            .collect();
+        let when = format!(
+            "{} AND NOT EXISTS (SELECT 1 FROM {parent} AS p WHERE {})",
+            given.join(" AND "),
+            same.join(" AND ")
         );
-    }
-    Ok(text)
+        check(
+            when,
+            "it refers to what is not there, or not of this account",
+        )
+    };
+    Ok(keys.values().map(missing).collect())
 }
 
 fn event(on: On) -> String {
@@ -276,13 +309,21 @@ fn event(on: On) -> String {
     }
 }
 
-fn asked(n: usize, rule: &Rule) -> String {
-    trigger(
-        &format!("{}_rule_{n}", rule.table),
-        &format!("BEFORE {} ON {}", event(rule.on), rule.table),
-        &format!("({})", rule.when),
-        rule.because,
-    )
+/// What a change is asked.
+fn updated(table: &Table, rules: &[Rule]) -> String {
+    let own = rules
+        .iter()
+        .filter(|rule| rule.table == table.name && rule.on != On::Insert);
+    let ask = |(n, rule): (usize, &Rule)| {
+        let name = format!("{}_are_asked_{n}", table.name);
+        let on = format!("BEFORE {} ON {}", event(rule.on), table.name);
+        trigger(
+            &name,
+            &on,
+            &[check(format!("({})", rule.when), rule.because)],
+        )
+    };
+    own.enumerate().map(ask).collect()
 }
 
 fn followed(n: usize, consequence: &Consequence) -> String {

@@ -46,7 +46,9 @@ impl Place {
                 let path = folder.path().join("gateway.db");
                 let connection = rusqlite::Connection::open(path).unwrap();
                 // As a shell has it: what holds must not hang on a setting of the connection.
-                connection.pragma_update(None, "foreign_keys", false).unwrap();
+                connection
+                    .pragma_update(None, "foreign_keys", false)
+                    .unwrap();
                 Direct::Sqlite(connection)
             }
             Self::Postgres(schema) => Direct::Postgres(schema.login()),
@@ -91,11 +93,11 @@ impl Schema {
              CREATE ROLE {name}_login LOGIN IN ROLE {name}_runtime; END IF; END $$"
         );
         self.client().batch_execute(&make).unwrap();
-        let url: Vec<_> = self.url.split(' ').map(|part| match part.split_once('=') {
+        let parts = self.url.split(' ').map(|part| match part.split_once('=') {
             Some(("user", _)) => format!("user={name}_login"),
             _ => part.to_owned(),
         });
-        url.join(" ")
+        parts.collect::<Vec<_>>().join(" ")
     }
 
     fn login(&self) -> Client {

@@ -2,7 +2,7 @@
 
 use lodestar_core::device::{DeviceActor, DeviceEvent, DeviceLevel};
 use lodestar_core::digest::{Digest, sha256};
-use lodestar_core::execution::{ExecutionFact, FactSet, evaluate};
+use lodestar_core::execution::{FactSet, evaluate};
 use lodestar_core::id::{
     AccountId, AttestationId, BattleId, ContenderId, DeviceId, EvaluationId, RunId, RunnerId,
     SubmissionId, TermsId, TokenId,
@@ -131,11 +131,7 @@ pub(crate) fn an_order(what: &str, account_n: u64) -> OrderRow {
 }
 
 /// Records an order and gives its digest.
-pub(crate) fn ordered(
-    sql: &mut dyn Sql,
-    what: &str,
-    account_n: u64,
-) -> Result<Digest, StoreError> {
+pub(crate) fn ordered(sql: &mut dyn Sql, what: &str, account_n: u64) -> Result<Digest, StoreError> {
     let order = an_order(what, account_n);
     assert!(orders::add(sql, &order)?, "{what} is ordered once");
     Ok(order.digest)
@@ -246,12 +242,11 @@ pub(crate) fn an_attestation(n: u64, account_n: u64) -> AttestationRow {
 
 pub(crate) fn an_evaluation(n: u64, account_n: u64, facts: FactSet) -> EvaluationRow {
     let made = evaluate(facts);
-    let rests = facts.contains(ExecutionFact::AttestationPresent);
     EvaluationRow {
         id: evaluation(n),
         run: run(account_n),
         account: account(account_n),
-        attestation: rests.then(|| attestation(account_n)),
+        attestation: Some(attestation(account_n)),
         facts,
         level: made.level(),
         stopped_by: made.stopped_by(),

@@ -9,14 +9,18 @@ const ORDER_OF_2: &str = "INSERT INTO orders (digest, account, kind, nonce, rece
      VALUES ({digest their order}, {account 2}, 'test', {nonce 9002}, {at 70})";
 const CHALLENGE: &str = "INSERT INTO challenges (device, key, nonce, issued_at, expires_at)
      VALUES ({device 10}, {key 10}, {nonce 10}, {at 70}, {at 80})";
-const PASS: &str = "UPDATE challenges SET passed_at = {at 75} WHERE device = {device 10} AND nonce = {nonce 10}";
+const PASS: &str =
+    "UPDATE challenges SET passed_at = {at 75} WHERE device = {device 10} AND nonce = {nonce 10}";
 const APPROVE: &str = "INSERT INTO device_transitions (device, from_level, to_level, event, actor, at, cause, order_digest)
      VALUES ({device 10}, 'pending', 'approved', 'approve', 'owner', {at 76}, 'test', {digest new order})";
-const BLOCK: &str = "INSERT INTO device_transitions (device, from_level, to_level, event, actor, at, cause)
+const BLOCK: &str =
+    "INSERT INTO device_transitions (device, from_level, to_level, event, actor, at, cause)
      VALUES ({device 10}, 'pending', 'blocked', 'block', 'platform', {at 71}, 'test')";
-const DEMOTE: &str = "INSERT INTO device_transitions (device, from_level, to_level, event, actor, at, cause)
+const DEMOTE: &str =
+    "INSERT INTO device_transitions (device, from_level, to_level, event, actor, at, cause)
      VALUES ({device 1}, 'trusted', 'approved', 'demote', 'server', {at 71}, 'test')";
-const PROMOTE: &str = "INSERT INTO device_transitions (device, from_level, to_level, event, actor, at, cause)
+const PROMOTE: &str =
+    "INSERT INTO device_transitions (device, from_level, to_level, event, actor, at, cause)
      VALUES ({device 1}, 'approved', 'trusted', 'promote', 'server', {at 72}, 'test')";
 const UNBIND: &str = "UPDATE bindings SET unbound_at = {at 71} WHERE device = {device 1}";
 const BEAT: &str = "UPDATE devices SET last_heartbeat = {at 77}, continuous_since = {at 77} WHERE id = {device 10}";
@@ -539,34 +543,88 @@ mod statement {
         };
     }
 
-    pub(super) const LAWFUL: &str =
-        attestation!("1", "1", "1", "trusted", "1", "1", "1", "root", "new", "9004", "70");
-    pub(super) const OTHER_RUN: &str =
-        attestation!("1", "2", "1", "trusted", "1", "1", "1", "root", "new", "9004", "70");
-    pub(super) const OTHER_DEVICE: &str =
-        attestation!("1", "1", "2", "trusted", "1", "1", "1", "root", "new", "9004", "70");
-    pub(super) const OTHER_ACCOUNT: &str =
-        attestation!("2", "1", "1", "trusted", "1", "1", "1", "root", "new", "9004", "70");
-    pub(super) const OWN_OTHER_DEVICE: &str =
-        attestation!("1", "1", "10", "trusted", "1", "1", "1", "root", "new", "9004", "70");
-    pub(super) const OTHER_LEVEL: &str =
-        attestation!("1", "1", "1", "approved", "1", "1", "1", "root", "new", "9004", "70");
-    pub(super) const UNHEALTHY: &str =
-        attestation!("1", "1", "1", "unhealthy", "1", "1", "1", "root", "new", "9004", "72");
-    pub(super) const OTHER_ROOT: &str =
-        attestation!("1", "1", "1", "trusted", "1", "1", "1", "another root", "new", "9004", "70");
-    pub(super) const OTHER_ROOT_UNVERIFIED: &str =
-        attestation!("1", "1", "1", "trusted", "0", "0", "1", "another root", "new", "9004", "70");
-    pub(super) const UNVERIFIED: &str =
-        attestation!("1", "1", "1", "trusted", "0", "1", "1", "root", "new", "9004", "70");
-    pub(super) const UNBOUND: &str =
-        attestation!("1", "1", "1", "trusted", "1", "1", "0", "root", "new", "9004", "72");
-    pub(super) const SAME_STATEMENT: &str =
-        attestation!("1", "1", "1", "trusted", "1", "1", "1", "root", "statement 1", "9004", "70");
-    pub(super) const SAME_NONCE: &str =
-        attestation!("1", "1", "1", "trusted", "1", "1", "1", "root", "new", "2001", "70");
-    pub(super) const EARLY: &str =
-        attestation!("1", "1", "1", "trusted", "1", "1", "1", "root", "new", "9004", "19");
+    pub(super) const LAWFUL: &str = attestation!(
+        "1", "1", "1", "trusted", "1", "1", "1", "root", "new", "9004", "70"
+    );
+    pub(super) const OTHER_RUN: &str = attestation!(
+        "1", "2", "1", "trusted", "1", "1", "1", "root", "new", "9004", "70"
+    );
+    pub(super) const OTHER_DEVICE: &str = attestation!(
+        "1", "1", "2", "trusted", "1", "1", "1", "root", "new", "9004", "70"
+    );
+    pub(super) const OTHER_ACCOUNT: &str = attestation!(
+        "2", "1", "1", "trusted", "1", "1", "1", "root", "new", "9004", "70"
+    );
+    pub(super) const OWN_OTHER_DEVICE: &str = attestation!(
+        "1", "1", "10", "trusted", "1", "1", "1", "root", "new", "9004", "70"
+    );
+    pub(super) const OTHER_LEVEL: &str = attestation!(
+        "1", "1", "1", "approved", "1", "1", "1", "root", "new", "9004", "70"
+    );
+    pub(super) const UNHEALTHY: &str = attestation!(
+        "1",
+        "1",
+        "1",
+        "unhealthy",
+        "1",
+        "1",
+        "1",
+        "root",
+        "new",
+        "9004",
+        "72"
+    );
+    pub(super) const OTHER_ROOT: &str = attestation!(
+        "1",
+        "1",
+        "1",
+        "trusted",
+        "1",
+        "1",
+        "1",
+        "another root",
+        "new",
+        "9004",
+        "70"
+    );
+    pub(super) const OTHER_ROOT_UNVERIFIED: &str = attestation!(
+        "1",
+        "1",
+        "1",
+        "trusted",
+        "0",
+        "0",
+        "1",
+        "another root",
+        "new",
+        "9004",
+        "70"
+    );
+    pub(super) const UNVERIFIED: &str = attestation!(
+        "1", "1", "1", "trusted", "0", "1", "1", "root", "new", "9004", "70"
+    );
+    pub(super) const UNBOUND: &str = attestation!(
+        "1", "1", "1", "trusted", "1", "1", "0", "root", "new", "9004", "72"
+    );
+    pub(super) const SAME_STATEMENT: &str = attestation!(
+        "1",
+        "1",
+        "1",
+        "trusted",
+        "1",
+        "1",
+        "1",
+        "root",
+        "statement 1",
+        "9004",
+        "70"
+    );
+    pub(super) const SAME_NONCE: &str = attestation!(
+        "1", "1", "1", "trusted", "1", "1", "1", "root", "new", "2001", "70"
+    );
+    pub(super) const EARLY: &str = attestation!(
+        "1", "1", "1", "trusted", "1", "1", "1", "root", "new", "9004", "19"
+    );
 }
 
 fn attestations() -> Vec<Attempt> {

@@ -3,7 +3,7 @@
 use crate::store::world;
 
 /// Puts in what `{device 1}`, `{at 5}` or `{digest root}` stands for, with quotes where it is text.
-pub(super) fn fill(text: &str) -> String {
+pub(crate) fn fill(text: &str) -> String {
     let mut filled = String::new();
     let mut rest = text;
     while let Some((before, name)) = rest.split_once('{') {
