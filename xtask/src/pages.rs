@@ -3,7 +3,7 @@
 
 use std::fs;
 
-use lodestar_core::{chain, contract, event};
+use lodestar_core::{chain, contract, device, event, execution};
 
 use crate::shell::{Failure, because, workspace};
 
@@ -14,8 +14,16 @@ struct Page {
 
 const PAGES: &[Page] = &[
     Page {
+        path: "docs/reference/device-ladder.md",
+        text: device::reference_page,
+    },
+    Page {
         path: "docs/reference/events.md",
         text: event::reference_page,
+    },
+    Page {
+        path: "docs/reference/execution-ladder.md",
+        text: execution::reference_page,
     },
     Page {
         path: "docs/reference/ladder.md",

@@ -13,6 +13,7 @@
 //! | [`chain`] | observation → claim → evidence → belief → decision → action → outcome → revision |
 //! | [`provenance`] | where the value of an argument came from |
 //! | [`ladder`], [`contract`], [`fingerprint`] | the six rungs, what an action promises, what exactly is approved |
+//! | [`device`], [`execution`] | how far a device is trusted, how far a run is proved |
 //! | [`calibration`] | how well confidence matches what came of it |
 //! | [`defence`] | what a harness can take out, to see that it is missed |
 #![deny(missing_docs)]
@@ -22,8 +23,10 @@ pub mod canonical;
 pub mod chain;
 pub mod contract;
 pub mod defence;
+pub mod device;
 pub mod digest;
 pub mod event;
+pub mod execution;
 pub mod fingerprint;
 pub mod id;
 pub mod key;

@@ -3,18 +3,23 @@
 //! All of them have one form: a DSSE envelope ([`Envelope`]) whose payload is canonical JSON
 //! ([`Issued`]) under a payload type that names the kind. A signature covers the type, so a
 //! statement of one kind never verifies as another. [`Verified`] is only made by verification:
-//! code that takes one cannot be handed something unchecked.
+//! code that takes one cannot be handed something unchecked. An [`Attestation`] has in-toto's form
+//! instead, in the same envelope, and [`VerifiedAttestation`] for the same purpose.
 
 mod approval;
 mod assertion;
+mod attestation;
 pub mod confirmation;
 mod envelope;
 mod error;
+mod heartbeat;
 mod kind;
+mod owner_order;
 mod pack;
 mod policy;
 mod promotion;
 mod redaction;
+mod run_bundle;
 mod tool_review;
 mod verify;
 
@@ -29,14 +34,20 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
 
 pub use approval::{Approval, ApprovalDecision};
 pub use assertion::Assertion;
+pub use attestation::{
+    Attestation, PREDICATE_TYPE, RunPredicate, STATEMENT_TYPE, VerifiedAttestation,
+};
 pub use confirmation::{Confirmation, ConfirmationDecision, ConfirmationId, ConfirmationOrigin};
 pub use envelope::{Envelope, EnvelopeSignature, MAX_ENVELOPE_LEN, MAX_ENVELOPE_SIGNATURES, pae};
 pub use error::StatementError;
+pub use heartbeat::{ChallengeResponse, DaemonVersion, GatewayStatus, Heartbeat, LineError};
 pub use kind::StatementKind;
+pub use owner_order::{KeyRotation, Order, OwnerOrder};
 pub use pack::{PackPublished, PackedFile};
 pub use policy::PolicyInForce;
 pub use promotion::Promotion;
 pub use redaction::{RedactedEvent, Redaction};
+pub use run_bundle::RunBundle;
 pub use tool_review::ToolReview;
 pub use verify::{CLOCK_SKEW, Undated, Verified};
 

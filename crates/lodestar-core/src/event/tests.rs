@@ -1,6 +1,7 @@
 use std::collections::BTreeSet;
 
 use super::*;
+use crate::device::DeviceEvent;
 
 #[test]
 fn the_catalogue_is_sorted_and_without_duplicates() {
@@ -89,7 +90,7 @@ fn each_domain_has_the_writers_of_the_specification() {
         .collect();
     let expected = "action:kernel action:policy agent:agent approval:policy attestation:gateway \
         belief:firewall calibration:harness confirmation:policy decision:guard device:gateway \
-        ledger:log log:log observation:guard reflection:firewall revision:firewall run:gateway \
+        gateway:gateway ledger:log log:log observation:guard reflection:firewall revision:firewall run:gateway \
         sentinel:harness server:mcp session:guard submission:gateway task:guard tool:mcp tool:operator";
     assert_eq!(
         writers,
@@ -104,5 +105,23 @@ fn the_reference_page_lists_every_type_once() {
         let row = format!("| `{}` | {} |", spec.id, spec.writer);
         assert_eq!(page.matches(&row).count(), 1, "{row}");
     }
-    assert_eq!(page.matches("\n## ").count(), 21);
+    assert_eq!(page.matches("\n## ").count(), 22);
+}
+
+#[test]
+fn the_gateway_can_record_every_move_of_a_device_and_a_refusal_of_every_request() {
+    let recorded: BTreeSet<_> = DeviceEvent::ALL.iter().map(|e| e.event_type()).collect();
+    assert_eq!(recorded.len(), DeviceEvent::ALL.len());
+    for event in recorded {
+        assert_eq!(event.writer(), Writer::Gateway);
+        assert!(event.name().starts_with("device."), "{event}");
+    }
+    let domains: BTreeSet<_> = EventType::all()
+        .filter(|event| event.writer() == Writer::Gateway)
+        .map(|event| event.name().split_once('.').unwrap().0)
+        .collect();
+    for domain in domains {
+        let refusal = format!("{domain}.refused@1");
+        assert!(EventType::parse(refusal.as_bytes()).is_some(), "{refusal}");
+    }
 }

@@ -99,6 +99,11 @@ impl Envelope {
         sha256(&self.to_json())
     }
 
+    /// The hash of the payload: the same for every envelope around it, whoever signed.
+    pub fn payload_digest(&self) -> Digest {
+        sha256(&self.payload)
+    }
+
     /// What kind of statement it claims to be; `None` for a payload type not known here.
     pub fn kind(&self) -> Option<StatementKind> {
         StatementKind::from_payload_type(&self.payload_type)

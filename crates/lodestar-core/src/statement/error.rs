@@ -43,6 +43,15 @@ pub enum StatementError {
     /// A signature that names a trusted key is wrong.
     #[error("the signature by `{0}` does not verify")]
     BadSignature(KeyId),
+    /// A key that had to sign did not.
+    #[error("the statement is not signed by `{0}`, which has to sign it too")]
+    MissingSignature(KeyId),
+    /// Two keys that have to differ are one.
+    #[error("`{0}` signs in two roles; each needs a key of its own")]
+    SameKey(KeyId),
+    /// The payload is not the one that was read before signing.
+    #[error("the payload is not the one that was read")]
+    OtherPayload,
     /// The payload is not canonical JSON.
     #[error("the payload is not canonical JSON")]
     NotCanonical,
@@ -60,6 +69,9 @@ pub enum StatementError {
     /// The statement is from the future.
     #[error("the statement was issued at {0}, which is yet to come")]
     NotYetIssued(Timestamp),
+    /// The statement is from too long ago.
+    #[error("the statement was issued at {0}, which is too long ago")]
+    TooOld(Timestamp),
     /// The statement is no longer valid.
     #[error("the statement expired at {0}")]
     Expired(Timestamp),
