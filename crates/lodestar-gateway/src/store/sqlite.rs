@@ -1,0 +1,1 @@
+//! The gateway's store in one SQLite file.
