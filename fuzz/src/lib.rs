@@ -12,6 +12,7 @@ mod bundle;
 mod canonical_json;
 mod checkpoint;
 mod confirmation;
+mod device_statement;
 mod dsse_envelope;
 mod gate;
 mod guard_config;
@@ -35,6 +36,7 @@ pub use bundle::{bundle, named};
 pub use canonical_json::canonical_json;
 pub use checkpoint::checkpoint;
 pub use confirmation::{confirmation, confirmed};
+pub use device_statement::{device_payloads, device_statement, stated};
 pub use dsse_envelope::dsse_envelope;
 pub use guard_config::guard_config;
 pub use log_line::log_line;
@@ -60,6 +62,7 @@ pub const TARGETS: &[(&str, Target)] = &[
     ("log_line", log_line),
     ("checkpoint", checkpoint),
     ("dsse_envelope", dsse_envelope),
+    ("device_statement", device_statement),
     ("proof", proof),
     ("bundle", bundle),
     ("memory_export", memory_export),

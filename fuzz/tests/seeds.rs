@@ -62,7 +62,8 @@ fn seeds(target: &str) -> Vec<(String, Vec<u8>)> {
 
 /// Targets that put questions to Cedar, check many signatures or read whole configurations: a tenth of the
 /// inputs takes as long there.
-const DEAR: [&str; 5] = [
+const DEAR: [&str; 6] = [
+    "device_statement",
     "policy_text",
     "policy_suite",
     "tool_arguments",
@@ -155,6 +156,11 @@ fn dsse_envelope_keeps_its_laws() {
 }
 
 #[test]
+fn device_statement_keeps_its_laws() {
+    run("device_statement");
+}
+
+#[test]
 fn proof_keeps_its_laws() {
     run("proof");
 }
@@ -243,6 +249,7 @@ fn reads(target: &str, data: &[u8]) -> bool {
             Note::parse(data).is_ok_and(|note| Checkpoint::parse_body(note.text()).is_ok())
         }
         "dsse_envelope" => Envelope::from_json(data).is_ok(),
+        "device_statement" => lodestar_fuzz::stated(data),
         "confirmation" => Evidence::read(data).is_ok(),
         "proof" => Proof::parse(data).is_ok(),
         "bundle" => lodestar_fuzz::named(data),

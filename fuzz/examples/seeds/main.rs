@@ -1,6 +1,7 @@
 //! Writes the sample log and the seeds of all targets anew:
 //! `cargo run --package lodestar-fuzz --example seeds`. Needed when a format changes. With `bundle` behind
-//! it, it writes the bundles of the sample log that is there, and nothing else.
+//! it, it writes the bundles of the sample log that is there, and nothing else; with `device_statement`, the
+//! statements of devices and owners.
 
 mod gate;
 
@@ -44,9 +45,13 @@ fn main() -> Done {
         folder: folder.join("corpus"),
     };
     let sample = folder.join("../docs/reference/sample");
-    if std::env::args().nth(1).as_deref() == Some("bundle") {
-        copy_folder(&sample, log.dir())?;
-        return seeds.bundle(&dir, &trust);
+    match std::env::args().nth(1).as_deref() {
+        Some("bundle") => {
+            copy_folder(&sample, log.dir())?;
+            return seeds.bundle(&dir, &trust);
+        }
+        Some("device_statement") => return seeds.device_statement(),
+        _ => {}
     }
     seeds.canonical_json()?;
     let cosigned = write_log(&log, &trust)?;
@@ -55,6 +60,7 @@ fn main() -> Done {
     seeds.checkpoint(&dir, &log)?;
     seeds.write("checkpoint", "ok-cosigned", cosigned.as_bytes())?;
     seeds.dsse_envelope(&statement)?;
+    seeds.device_statement()?;
     seeds.confirmation(&statement)?;
     seeds.proof(&dir, &trust)?;
     seeds.memory_export(&folder.join("../crates/lodestar-firewall/tests/data/import"))?;
@@ -266,6 +272,63 @@ impl Seeds {
         ];
         for (name, text) in damaged {
             self.write(target, name, text.as_bytes())?;
+        }
+        Ok(())
+    }
+
+    fn device_statement(&self) -> Done {
+        let target = "device_statement";
+        let mut texts = Vec::new();
+        for (kind, payload) in lodestar_fuzz::device_payloads() {
+            let payload = String::from_utf8(payload)?;
+            let value: Value = serde_json::from_str(&payload)?;
+            let name = match value["subject"]["order"]["kind"].as_str() {
+                Some(order) => order.replace('_', "-"),
+                None => kind.name().to_owned(),
+            };
+            texts.push((format!("ok-{name}"), format!("{kind}\n{payload}")));
+        }
+        let of = |name: &str| {
+            let found = texts.iter().find(|(known, _)| known == name);
+            found.map(|(_, text)| text.clone()).ok_or("no such seed")
+        };
+        let (heartbeat, attestation) = (of("ok-heartbeat")?, of("ok-attestation")?);
+        let damaged = [
+            (
+                "bad-other-kind",
+                of("ok-resume")?.replacen("owner-order", "heartbeat", 1),
+            ),
+            (
+                "bad-unknown-order",
+                of("ok-resume")?.replace("resume", "promote"),
+            ),
+            (
+                "bad-order-field",
+                of("ok-bind")?.replace("\"bind\"", "\"resume\""),
+            ),
+            (
+                "bad-status",
+                heartbeat.replace("error: dns", &"x".repeat(33)),
+            ),
+            ("bad-spaced", heartbeat.replacen("\n{", "\n {", 1)),
+            ("bad-predicate", attestation.replace("run/v1", "run/v2")),
+            (
+                "bad-subject",
+                attestation.replace("\"subject\":[", "\"subject\":[{},"),
+            ),
+            (
+                "bad-size",
+                attestation.replace("\"size\":12", "\"size\":-12"),
+            ),
+            ("bad-cut", attestation[..attestation.len() - 1].to_owned()),
+            (
+                "bad-kind",
+                format!("pack{}", heartbeat.trim_start_matches("heartbeat")),
+            ),
+        ];
+        let damaged = damaged.map(|(name, text)| (name.to_owned(), text));
+        for (name, text) in texts.into_iter().chain(damaged) {
+            self.write(target, &name, text.as_bytes())?;
         }
         Ok(())
     }

@@ -82,6 +82,20 @@ pub(super) const MODULES: &[Module] = &[
         ],
     },
     Module {
+        name: "devices",
+        files: &[
+            "crates/lodestar-core/src/device.rs",
+            "crates/lodestar-core/src/device/health.rs",
+            "crates/lodestar-core/src/device/standing.rs",
+            "crates/lodestar-core/src/device/table.rs",
+            "crates/lodestar-core/src/execution.rs",
+            "crates/lodestar-core/src/execution/facts.rs",
+            "crates/lodestar-core/src/statement/attestation.rs",
+            "crates/lodestar-core/src/statement/heartbeat.rs",
+            "crates/lodestar-core/src/statement/owner_order.rs",
+        ],
+    },
+    Module {
         name: "log",
         files: &[
             "crates/lodestar-log/src/chain.rs",

@@ -120,8 +120,8 @@ impl Standing {
     /// The standing after something happened, if it may.
     ///
     /// Beyond [`step`]: nothing leads to `approved` before the challenge was passed with the key that the
-    /// device has. Approval, recovery and a new key start continuity anew: trust is earned in the standing
-    /// that it is given for.
+    /// device has. Approval, silence, recovery and a new key start continuity anew: trust is earned in the
+    /// standing that it is given for.
     pub fn apply(
         &self,
         event: DeviceEvent,
@@ -147,7 +147,9 @@ impl Standing {
             after.level_since = now;
         }
         match event {
-            DeviceEvent::Approve | DeviceEvent::Recover => after.continuous_since = None,
+            DeviceEvent::Approve | DeviceEvent::GoOffline | DeviceEvent::Recover => {
+                after.continuous_since = None;
+            }
             DeviceEvent::RotateKey => {
                 after.continuous_since = None;
                 // INVARIANT: whoever is approved passed a challenge. With the old key that was, but the new

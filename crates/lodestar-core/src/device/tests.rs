@@ -128,7 +128,7 @@ fn every_state_event_and_actor_is_allowed_or_refused_as_specified() {
 #[test]
 fn the_levels_a_device_moves_between_are_those_of_the_specification() {
     let specified = transitions_of_the_specification();
-    assert_eq!(specified.len(), 20);
+    assert_eq!(specified.len(), 21);
     assert_eq!(moves(), specified.iter().copied().collect::<Vec<_>>());
     for from in states() {
         for &to in DeviceLevel::ALL {

@@ -34,7 +34,7 @@ impl FactSet {
 
     /// Every set there is, in the order of bits.
     pub fn all() -> impl ExactSizeIterator<Item = Self> {
-        (0..=Self::FULL.0).map(Self).collect::<Vec<_>>().into_iter()
+        (0..=Self::FULL.0).map(Self)
     }
 
     /// Reads the bits.

@@ -1,5 +1,8 @@
 //! One test per reason to refuse a statement, and the forms on the wire.
 
+mod attestations;
+mod devices;
+mod several_keys;
 mod verification;
 mod wire;
 

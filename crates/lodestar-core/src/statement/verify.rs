@@ -161,9 +161,8 @@ impl Envelope {
         read: &Issued<T>,
         key: &SecretKey,
     ) -> Result<Self, StatementError> {
-        if self.unverified::<T>()?.nonce != read.nonce
-            || canonical::to_vec(read).as_ref() != Ok(&self.payload)
-        {
+        self.check_kind(T::KIND)?;
+        if canonical::to_vec(read).as_ref() != Ok(&self.payload) {
             return Err(StatementError::OtherPayload);
         }
         let mut signatures = self.signatures.clone();

@@ -40,9 +40,14 @@ fn the_defaults_are_those_of_the_specification() {
     assert_eq!(read(&expected), Ok(defaults));
     assert_eq!(read(&json!({})), Ok(defaults));
     let names = defaults.times().map(|(name, _)| name);
-    let mut names: Vec<_> = names.chain(defaults.counts().map(|(name, _)| name)).collect();
+    let mut names: Vec<_> = names
+        .chain(defaults.counts().map(|(name, _)| name))
+        .collect();
     names.sort_unstable();
-    assert_eq!(names, expected.as_object().unwrap().keys().collect::<Vec<_>>());
+    assert_eq!(
+        names,
+        expected.as_object().unwrap().keys().collect::<Vec<_>>()
+    );
 }
 
 #[test]
@@ -69,7 +74,10 @@ fn every_setting_has_to_be_something_and_within_reason() {
         if name.ends_with("_seconds") {
             for value in [too_long, u64::MAX] {
                 let said = read(&json!({ name: value })).unwrap_err();
-                assert!(said.starts_with(&format!("`{name}` is not a whole")), "{said}");
+                assert!(
+                    said.starts_with(&format!("`{name}` is not a whole")),
+                    "{said}"
+                );
             }
         }
     }
@@ -92,7 +100,12 @@ fn a_limit_that_nobody_could_keep_is_refused() {
     ] {
         let mut settings = serde_json::to_value(DeviceSettings::default()).unwrap();
         // Everything as long as can be, so that only this pair is out of order.
-        for time in ["max_gap_seconds", "runner_fresh_seconds", "continuity_seconds", "offline_after_seconds"] {
+        for time in [
+            "max_gap_seconds",
+            "runner_fresh_seconds",
+            "continuity_seconds",
+            "offline_after_seconds",
+        ] {
             settings[time] = json!(200_000);
         }
         settings[longer] = json!(100_000);
@@ -138,7 +151,11 @@ fn a_challenge_holds_for_a_day_and_strikes_are_kept_as_long_as_any_counts() {
     let settings = DeviceSettings::default();
     assert_eq!(settings.challenge_expires(at(0)), at(86_400_000_000));
     assert_eq!(settings.challenge_expires(Timestamp::MAX), Timestamp::MAX);
-    for name in ["bad_signatures_within_seconds", "gaps_within_seconds", "cooldown_seconds"] {
+    for name in [
+        "bad_signatures_within_seconds",
+        "gaps_within_seconds",
+        "cooldown_seconds",
+    ] {
         let settings = read(&json!({ name: 100_000 })).unwrap();
         assert_eq!(settings.strikes_kept(), Duration::from_secs(100_000));
     }

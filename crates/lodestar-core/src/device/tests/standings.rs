@@ -52,11 +52,7 @@ fn due(standing: &Standing, now: Timestamp) -> Option<(DeviceEvent, Cause)> {
     due_with(standing, Strikes::default(), now)
 }
 
-fn due_with(
-    standing: &Standing,
-    strikes: Strikes,
-    now: Timestamp,
-) -> Option<(DeviceEvent, Cause)> {
+fn due_with(standing: &Standing, strikes: Strikes, now: Timestamp) -> Option<(DeviceEvent, Cause)> {
     let due = standing.due(&strikes, &settings(), now)?;
     Some((due.event, due.cause))
 }
@@ -67,7 +63,9 @@ fn a_device_is_registered_challenged_approved_and_earns_trust() {
     let device = Standing::registered(Owner, at(0)).unwrap();
     assert_eq!((device.level, device.level_since), (Pending, at(0)));
 
-    let open = device.apply(DeviceEvent::Approve, Owner, at(1)).unwrap_err();
+    let open = device
+        .apply(DeviceEvent::Approve, Owner, at(1))
+        .unwrap_err();
     assert_eq!(open.reason, RefusalReason::ChallengeOpen);
     let mut device = device
         .passed()
@@ -91,7 +89,10 @@ fn a_device_is_registered_challenged_approved_and_earns_trust() {
     );
     let device = device.attested(now);
     assert_eq!(due(&device, a_moment_before(first + DAY)), None);
-    assert_eq!(due(&device, now), Some((DeviceEvent::Promote, Cause::Earned)));
+    assert_eq!(
+        due(&device, now),
+        Some((DeviceEvent::Promote, Cause::Earned))
+    );
     let device = device.apply(DeviceEvent::Promote, Server, now).unwrap();
     assert_eq!(device.level, Trusted);
     assert_eq!(due(&device, now), None);
@@ -101,7 +102,10 @@ fn a_device_is_registered_challenged_approved_and_earns_trust() {
 fn heartbeats_before_approval_earn_nothing() {
     let pending = beating(Pending, DAY);
     let approved = pending.apply(DeviceEvent::Approve, Owner, at(DAY)).unwrap();
-    let device = approved.attested(at(DAY)).beat(&settings(), at(DAY)).standing;
+    let device = approved
+        .attested(at(DAY))
+        .beat(&settings(), at(DAY))
+        .standing;
     assert_eq!(device.continuous_since, Some(at(DAY)));
     assert_eq!(due(&device, at(DAY)), None);
 }
@@ -175,7 +179,9 @@ fn a_day_of_silence_is_offline_and_a_heartbeat_ends_it() {
             due(&device, silent),
             Some((DeviceEvent::GoOffline, Cause::Silent { last }))
         );
-        let offline = device.apply(DeviceEvent::GoOffline, Server, silent).unwrap();
+        let offline = device
+            .apply(DeviceEvent::GoOffline, Server, silent)
+            .unwrap();
         assert_eq!(due(&offline, at(9 * DAY)), None);
         let now = at(9 * DAY);
         let beat = offline.beat(&settings(), now);
@@ -184,7 +190,10 @@ fn a_day_of_silence_is_offline_and_a_heartbeat_ends_it() {
             due(&beat.standing, now),
             Some((DeviceEvent::Return, Cause::Heard { at: now }))
         );
-        let returned = beat.standing.apply(DeviceEvent::Return, Server, now).unwrap();
+        let returned = beat
+            .standing
+            .apply(DeviceEvent::Return, Server, now)
+            .unwrap();
         assert_eq!(returned.level, Approved);
         assert_eq!(due(&returned, now), None, "trust is earned anew");
     }
@@ -196,7 +205,9 @@ fn a_device_that_never_beat_is_silent_since_it_was_approved() {
     assert_eq!(due(&device, a_moment_before(DAY)), None);
     let silent = Some((DeviceEvent::GoOffline, Cause::Silent { last: None }));
     assert_eq!(due(&device, at(DAY)), silent);
-    let offline = device.apply(DeviceEvent::GoOffline, Server, at(DAY)).unwrap();
+    let offline = device
+        .apply(DeviceEvent::GoOffline, Server, at(DAY))
+        .unwrap();
     assert_eq!(due(&offline, at(DAY)), None);
     assert_eq!(due(&offline, at(3 * DAY)), None);
 }
@@ -219,7 +230,11 @@ fn strikes_count_for_their_time_and_no_longer() {
     assert_eq!(count(at(HOUR + 1)), (0, 2, 0));
     assert_eq!(count(at(DAY)), (0, 1, 0));
     assert_eq!(count(at(DAY + 1)), (0, 0, 0));
-    assert_eq!(count(at(0)), (2, 2, 1), "whatever a clock that was set back says");
+    assert_eq!(
+        count(at(0)),
+        (2, 2, 1),
+        "whatever a clock that was set back says"
+    );
 }
 
 #[test]
@@ -364,13 +379,28 @@ fn nothing_is_approved_before_the_challenge_is_answered() {
 fn causes_say_what_it_was_and_read_back() {
     let causes = [
         (Cause::Violation, "a run did not keep to its policy"),
-        (Cause::BadSignatures { count: 3 }, "3 signatures did not verify"),
+        (
+            Cause::BadSignatures { count: 3 },
+            "3 signatures did not verify",
+        ),
         (Cause::Gaps { count: 5 }, "heartbeats stopped 5 times"),
         (Cause::Silent { last: None }, "nothing was ever heard"),
-        (Cause::Healthy, "the cooldown is over and the health check passed"),
-        (Cause::Earned, "heartbeats are continuous and an attestation counted"),
-        (Cause::NotContinuous { since: None }, "heartbeats do not come"),
-        (Cause::NotAttested { last: None }, "no attestation ever counted"),
+        (
+            Cause::Healthy,
+            "the cooldown is over and the health check passed",
+        ),
+        (
+            Cause::Earned,
+            "heartbeats are continuous and an attestation counted",
+        ),
+        (
+            Cause::NotContinuous { since: None },
+            "heartbeats do not come",
+        ),
+        (
+            Cause::NotAttested { last: None },
+            "no attestation ever counted",
+        ),
     ];
     for (cause, words) in causes {
         assert_eq!(cause.to_string(), words);
@@ -400,14 +430,16 @@ fn any_standing() -> impl Strategy<Value = Standing> {
         moment(),
         (0..100 * DAY).prop_map(at),
     )
-        .prop_map(|(level, challenge, continuous, attested, heartbeat, since)| Standing {
-            challenge_passed: challenge,
-            continuous_since: continuous,
-            last_attested: attested,
-            last_heartbeat: heartbeat,
-            level,
-            level_since: since,
-        })
+        .prop_map(
+            |(level, challenge, continuous, attested, heartbeat, since)| Standing {
+                challenge_passed: challenge,
+                continuous_since: continuous,
+                last_attested: attested,
+                last_heartbeat: heartbeat,
+                level,
+                level_since: since,
+            },
+        )
 }
 
 fn any_strikes() -> impl Strategy<Value = Strikes> {
