@@ -8,6 +8,7 @@
 //! | [`provenance`] | where the values of an action's arguments came from |
 //! | [`event`], [`fold`] | what is written to the log, and how a store follows it |
 //! | [`row`], [`store`] | signed rows, and the places they are kept |
+//! | [`database`] | how databases are reached; the gateway's is reached the same way |
 //! | [`rule`] | promotion by an operator's policy |
 //! | [`reflect`], [`world`] | looking back; the world as it is believed |
 //! | [`import`] | memories of other systems |
@@ -45,6 +46,7 @@
 #![deny(missing_docs)]
 
 pub mod authority;
+pub mod database;
 pub mod event;
 pub mod extract;
 mod firewall;

@@ -10,6 +10,7 @@
 //! | [`accounts`], [`tokens`] | who owns what, and what they may show |
 //! | [`devices`], [`levels`], [`keys`], [`challenges`] | machines, how far each is trusted, and by which key |
 //! | [`nonces`], [`strikes`] | what was seen before, and what counts against a device; both are forgotten in time |
+//! | [`orders`] | what owners signed and was obeyed |
 //! | [`agents`], [`runners`], [`bindings`] | in whose name runs are made, and by what |
 //! | [`terms`], [`runs`], [`bundles`] | what was registered, what was sent while it ran and after |
 //! | [`attestations`], [`evaluations`] | a device's word, and what the gateway made of it |
@@ -30,6 +31,7 @@ pub mod evaluations;
 pub mod keys;
 pub mod levels;
 pub mod nonces;
+pub mod orders;
 pub mod outbox;
 pub mod postgres;
 pub mod runners;

@@ -6,19 +6,15 @@
 //! It connects without TLS, and therefore to this machine only: by a Unix socket or a loopback
 //! address. A server elsewhere is reached through a tunnel, such as `ssh -L`.
 
-mod connection;
 mod ledger;
-mod place;
 mod rows;
 mod schema;
 mod statements;
-mod text;
 mod writing;
 
 pub use ledger::PostgresLedger;
 
 use std::collections::BTreeSet;
-use std::error::Error;
 use std::fmt;
 
 use lodestar_core::id::BeliefId;
@@ -29,12 +25,13 @@ use super::{
     AppliedLog, ContextQuery, Disputes, HistoryRow, ListQuery, Store, StoreError, Tally, Verdict,
     Writing, columns, guard, query,
 };
+use crate::database::{BadPlace, Connection, Place, from_database, to_database, whole};
 use crate::event::Contradiction;
 use crate::row::StoredRow;
-use connection::Connection;
-use place::Place;
 use statements::{Prepared, Statements};
-use text::{from_database, to_database};
+
+/// The schema, unless another is named.
+const SCHEMA: &str = "lodestar";
 
 /// Rows that a list is read by. One page is enough for what people look at.
 const PAGE: usize = 256;
@@ -60,17 +57,13 @@ fn failed(error: postgres::Error) -> StoreError {
     StoreError::database(whole(&error))
 }
 
-fn whole(error: &dyn Error) -> String {
-    let mut text = error.to_string();
-    let mut cause = error.source();
-    while let Some(error) = cause {
-        let more = error.to_string();
-        if !text.contains(&more) {
-            text = format!("{text}: {more}");
+impl From<BadPlace> for StoreError {
+    fn from(bad: BadPlace) -> Self {
+        Self::Open {
+            place: bad.place,
+            problem: bad.problem,
         }
-        cause = error.source();
     }
-    text
 }
 
 impl PostgresStore {
@@ -79,7 +72,7 @@ impl PostgresStore {
     /// `url` is a connection string such as `postgres://user@localhost/beliefs`; `schema` is `lodestar`
     /// unless said otherwise.
     pub fn connect(url: &str, schema: Option<&str>) -> Result<Self, StoreError> {
-        let place = Place::of(url, schema)?;
+        let place = Place::of(url, schema.unwrap_or(SCHEMA))?;
         let client = connect(&place)?;
         Ok(Self {
             place,
@@ -126,7 +119,7 @@ fn connect(place: &Place) -> Result<Connection, StoreError> {
             .map_err(failed)?;
         if encoding.get::<_, &str>(0) != "UTF8" {
             return Err(
-                place.refused("the database is not in UTF-8; create one with ENCODING 'UTF8'")
+                place.refused("the database is not in UTF-8; create one with ENCODING 'UTF8'").into()
             );
         }
         client
@@ -136,7 +129,7 @@ fn connect(place: &Place) -> Result<Connection, StoreError> {
         Ok(client)
     };
     open().map_err(|error| match error {
-        StoreError::Database(problem) => place.refused(&problem.to_string()),
+        StoreError::Database(problem) => place.refused(&problem.to_string()).into(),
         other => other,
     })
 }

@@ -22,6 +22,7 @@ use super::{
     AppliedLog, ContextQuery, Disputes, HistoryRow, ListQuery, Store, StoreError, Tally, Verdict,
     Writing, columns, guard, query,
 };
+use crate::database::keep_private;
 use crate::event::Contradiction;
 use crate::row::StoredRow;
 use statements::Statements;
@@ -78,33 +79,6 @@ fn connect(path: &Path) -> Result<(Connection, String), StoreError> {
 fn prepared(mut connection: Connection, place: String) -> Result<(Connection, String), StoreError> {
     schema::prepare(&mut connection).map_err(|refused| refused.at(&place))?;
     Ok((connection, place))
-}
-
-/// Makes the file, or takes the rights of others away. SQLite gives its side files the same rights.
-fn keep_private(path: &Path) -> Result<(), String> {
-    if path.is_symlink() {
-        return Err("it is a symbolic link".to_owned());
-    }
-    let mut options = std::fs::OpenOptions::new();
-    options.read(true).write(true).create(true).truncate(false);
-    #[cfg(unix)]
-    std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
-    let file = options.open(path).map_err(|error| error.to_string())?;
-    let found = file.metadata().map_err(|error| error.to_string())?;
-    if !found.is_file() {
-        return Err("it is not a regular file".to_owned());
-    }
-    #[cfg(unix)]
-    {
-        use std::os::unix::fs::PermissionsExt;
-        if found.permissions().mode() & 0o077 != 0 {
-            file.set_permissions(PermissionsExt::from_mode(0o600))
-                .map_err(|error| {
-                    format!("others may read it, and that cannot be changed: {error}")
-                })?;
-        }
-    }
-    Ok(())
 }
 
 /// The rows of a statement that pass, at most so many.

@@ -31,13 +31,17 @@ pub struct AttestationRow {
     pub size: u64,
     /// Where the device stood when it came; the database compares.
     pub device_level: DeviceLevel,
-    /// Whether the device's key signed it.
+    /// Whether every field equals what the server stored.
+    pub valid: bool,
+    /// Whether the device's key signed it. It counts for the device's trust then.
     pub signature_ok: bool,
     /// Whether the server verified the run's log.
     pub gateway_verified: bool,
     /// Whether the server found everything in it to follow from the terms.
     pub policy_passed: bool,
-    /// Whether the runner was bound to the device, and heard of lately.
+    /// Whether the runner was bound to the device.
+    pub runner_bound: bool,
+    /// Whether the runner was heard of lately.
     pub runner_fresh: bool,
     /// The envelope, as it came.
     pub envelope: String,
@@ -57,9 +61,11 @@ impl Columns for AttestationRow {
             root: row.read()?,
             size: row.read()?,
             device_level: row.read()?,
+            valid: row.read()?,
             signature_ok: row.read()?,
             gateway_verified: row.read()?,
             policy_passed: row.read()?,
+            runner_bound: row.read()?,
             runner_fresh: row.read()?,
             envelope: row.read()?,
             received_at: row.read()?,
@@ -67,7 +73,7 @@ impl Columns for AttestationRow {
     }
 }
 
-/// Keeps an attestation; `false` if the statement, or the device's nonce, was there before.
+/// Keeps an attestation, and notes on the device when it last attested if this one counts; `false` if the statement, or the device's nonce, was there before.
 ///
 /// Refused by the database if the run is another account's or another device's, if the device's level is not the one
 /// that is written or is one from which no attestation is taken, or if what the server derived has nothing behind it:
@@ -75,9 +81,9 @@ impl Columns for AttestationRow {
 pub fn add(sql: &mut dyn Sql, attestation: &AttestationRow) -> Result<bool, StoreError> {
     insert(
         sql,
-        "INSERT INTO attestations (id, account, run, device, statement, nonce, root, size, device_level,
-         signature_ok, gateway_verified, policy_passed, runner_fresh, envelope, received_at)
-         VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15) ON CONFLICT DO NOTHING",
+        "INSERT INTO attestations (id, account, run, device, statement, nonce, root, size, device_level, valid,
+         signature_ok, gateway_verified, policy_passed, runner_bound, runner_fresh, envelope, received_at)
+         VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17) ON CONFLICT DO NOTHING",
         values![
             attestation.id,
             attestation.account,
@@ -88,9 +94,11 @@ pub fn add(sql: &mut dyn Sql, attestation: &AttestationRow) -> Result<bool, Stor
             attestation.root,
             attestation.size,
             attestation.device_level,
+            attestation.valid,
             attestation.signature_ok,
             attestation.gateway_verified,
             attestation.policy_passed,
+            attestation.runner_bound,
             attestation.runner_fresh,
             &attestation.envelope,
             attestation.received_at
@@ -102,9 +110,23 @@ pub fn add(sql: &mut dyn Sql, attestation: &AttestationRow) -> Result<bool, Stor
 pub fn get(sql: &mut dyn Sql, id: AttestationId) -> Result<Option<AttestationRow>, StoreError> {
     one(
         sql,
-        "SELECT id, account, run, device, statement, nonce, root, size, device_level, signature_ok,
-         gateway_verified, policy_passed, runner_fresh, envelope, received_at FROM attestations WHERE id = $1",
+        "SELECT id, account, run, device, statement, nonce, root, size, device_level, valid, signature_ok,
+         gateway_verified, policy_passed, runner_bound, runner_fresh, envelope, received_at FROM attestations WHERE id = $1",
         values![id],
+    )
+}
+
+/// The one with this statement.
+pub fn by_statement(
+    sql: &mut dyn Sql,
+    statement: Digest,
+) -> Result<Option<AttestationRow>, StoreError> {
+    one(
+        sql,
+        "SELECT id, account, run, device, statement, nonce, root, size, device_level, valid, signature_ok,
+         gateway_verified, policy_passed, runner_bound, runner_fresh, envelope, received_at FROM attestations
+         WHERE statement = $1",
+        values![statement],
     )
 }
 
@@ -112,8 +134,8 @@ pub fn get(sql: &mut dyn Sql, id: AttestationId) -> Result<Option<AttestationRow
 pub fn of_run(sql: &mut dyn Sql, run: RunId) -> Result<Vec<AttestationRow>, StoreError> {
     all(
         sql,
-        "SELECT id, account, run, device, statement, nonce, root, size, device_level, signature_ok,
-         gateway_verified, policy_passed, runner_fresh, envelope, received_at FROM attestations
+        "SELECT id, account, run, device, statement, nonce, root, size, device_level, valid, signature_ok,
+         gateway_verified, policy_passed, runner_bound, runner_fresh, envelope, received_at FROM attestations
          WHERE run = $1 ORDER BY received_at, id",
         values![run],
     )
@@ -127,8 +149,8 @@ pub fn of_device_since(
 ) -> Result<Vec<AttestationRow>, StoreError> {
     all(
         sql,
-        "SELECT id, account, run, device, statement, nonce, root, size, device_level, signature_ok,
-         gateway_verified, policy_passed, runner_fresh, envelope, received_at FROM attestations
+        "SELECT id, account, run, device, statement, nonce, root, size, device_level, valid, signature_ok,
+         gateway_verified, policy_passed, runner_bound, runner_fresh, envelope, received_at FROM attestations
          WHERE device = $1 AND received_at >= $2 ORDER BY received_at, id",
         values![device, since],
     )

@@ -35,17 +35,20 @@ impl Columns for Challenge {
     }
 }
 
-/// Opens a challenge, in the place of the one before; `false` if its nonce was used.
+/// Opens a challenge for the key that the device has, in the place of the one before; `false` if its nonce was used.
+///
+/// Refused by the database for a device without a key, or gone for good.
 pub fn open(sql: &mut dyn Sql, challenge: &Challenge) -> Result<bool, StoreError> {
     insert(
         sql,
-        "INSERT INTO challenges (device, nonce, issued_at, expires_at) VALUES ($1, $2, $3, $4)
+        "INSERT INTO challenges (device, key, nonce, issued_at, expires_at)
+         SELECT id, key, CAST($1 AS TEXT), CAST($2 AS BIGINT), CAST($3 AS BIGINT) FROM devices WHERE id = $4
          ON CONFLICT DO NOTHING",
         values![
-            challenge.device,
             challenge.nonce,
             challenge.issued_at,
-            challenge.expires_at
+            challenge.expires_at,
+            challenge.device
         ],
     )
 }

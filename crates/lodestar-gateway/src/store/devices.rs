@@ -1,9 +1,10 @@
 //! Machines: what each is, and what was heard of it last.
 //!
-//! A level is not set here but by [`super::levels::set_level`], a key by [`super::keys::set_key`], and that a
-//! challenge was passed by [`super::challenges::pass`]: the database refuses every other way.
+//! A level is not set here but by [`super::levels::set_level`], a key by [`super::keys::set_key`], that a challenge
+//! was passed by [`super::challenges::pass`], and when the device last attested by
+//! [`super::attestations::add`]: the database refuses every other way.
 
-use lodestar_core::device::DeviceLevel;
+use lodestar_core::device::{DeviceLevel, Standing};
 use lodestar_core::id::{AccountId, DeviceId};
 use lodestar_core::key::PublicKey;
 use lodestar_core::time::Timestamp;
@@ -39,14 +40,28 @@ pub struct Device {
     pub continuous_since: Option<Timestamp>,
     /// When the last attestation came that counted.
     pub last_attested: Option<Timestamp>,
-    /// Since when it is unhealthy.
-    pub unhealthy_since: Option<Timestamp>,
+    /// Since when it may have been somebody else's, as its owner said when revoking it.
+    pub compromised_since: Option<Timestamp>,
     /// Whether its owner told it to stop signing.
     pub paused: bool,
     /// What it last said of its gateway; never authorises anything.
     pub gateway_status: String,
     /// What it last said it runs.
     pub daemon_version: String,
+}
+
+impl Device {
+    /// What the rules of trust look at.
+    pub fn standing(&self) -> Standing {
+        Standing {
+            challenge_passed: self.challenge_passed_at.is_some(),
+            continuous_since: self.continuous_since,
+            last_attested: self.last_attested,
+            last_heartbeat: self.last_heartbeat,
+            level: self.level,
+            level_since: self.level_since,
+        }
+    }
 }
 
 impl Columns for Device {
@@ -64,7 +79,7 @@ impl Columns for Device {
             last_heartbeat: row.read()?,
             continuous_since: row.read()?,
             last_attested: row.read()?,
-            unhealthy_since: row.read()?,
+            compromised_since: row.read()?,
             paused: row.read()?,
             gateway_status: row.read()?,
             daemon_version: row.read()?,
@@ -115,7 +130,7 @@ pub fn get(sql: &mut dyn Sql, id: DeviceId) -> Result<Option<Device>, StoreError
     one(
         sql,
         "SELECT id, account, name, key, log_key, level, level_since, registered_at, challenge_passed_at,
-         last_heartbeat, continuous_since, last_attested, unhealthy_since, paused, gateway_status, daemon_version
+         last_heartbeat, continuous_since, last_attested, compromised_since, paused, gateway_status, daemon_version
          FROM devices WHERE id = $1",
         values![id],
     )
@@ -131,7 +146,7 @@ pub fn list(
     all(
         sql,
         "SELECT id, account, name, key, log_key, level, level_since, registered_at, challenge_passed_at,
-         last_heartbeat, continuous_since, last_attested, unhealthy_since, paused, gateway_status, daemon_version
+         last_heartbeat, continuous_since, last_attested, compromised_since, paused, gateway_status, daemon_version
          FROM devices WHERE account = $1 AND id > COALESCE(CAST($2 AS TEXT), '') ORDER BY id LIMIT $3",
         &[account.into(), after.into(), limit(at_most)],
     )
@@ -147,7 +162,7 @@ pub fn at_level(
     all(
         sql,
         "SELECT id, account, name, key, log_key, level, level_since, registered_at, challenge_passed_at,
-         last_heartbeat, continuous_since, last_attested, unhealthy_since, paused, gateway_status, daemon_version
+         last_heartbeat, continuous_since, last_attested, compromised_since, paused, gateway_status, daemon_version
          FROM devices WHERE level = $1 AND id > COALESCE(CAST($2 AS TEXT), '') ORDER BY id LIMIT $3",
         &[level.into(), after.into(), limit(at_most)],
     )
@@ -169,28 +184,29 @@ pub fn note_heartbeat(sql: &mut dyn Sql, beat: &HeartbeatSeen<'_>) -> Result<boo
     Ok(changed > 0)
 }
 
-/// Sets since when heartbeats have come without a gap: nothing, when one is found by a sweep.
-pub fn set_continuous_since(
+/// Keeps what a standing says of heartbeats; `false` if there is no such device. Levels move by
+/// [`super::levels::set_level`].
+pub fn note_standing(
     sql: &mut dyn Sql,
     device: DeviceId,
-    since: Option<Timestamp>,
+    standing: &Standing,
 ) -> Result<bool, StoreError> {
     let changed = sql.execute(
-        "UPDATE devices SET continuous_since = $1 WHERE id = $2",
-        values![since, device],
+        "UPDATE devices SET last_heartbeat = $1, continuous_since = $2 WHERE id = $3",
+        values![standing.last_heartbeat, standing.continuous_since, device],
     )?;
     Ok(changed > 0)
 }
 
-/// Notes that an attestation counted.
-pub fn note_attested(
+/// Notes since when a device that is revoked may have been somebody else's; `false` if there is no such device.
+pub fn set_compromised_since(
     sql: &mut dyn Sql,
     device: DeviceId,
-    at: Timestamp,
+    since: Timestamp,
 ) -> Result<bool, StoreError> {
     let changed = sql.execute(
-        "UPDATE devices SET last_attested = $1 WHERE id = $2",
-        values![at, device],
+        "UPDATE devices SET compromised_since = $1 WHERE id = $2",
+        values![since, device],
     )?;
     Ok(changed > 0)
 }

@@ -36,10 +36,11 @@ impl Columns for DeviceKeys {
     }
 }
 
-/// Gives a device its keys, or new ones in their place.
+/// Gives a device its keys, or, with the owner's word, new ones in their place.
 ///
-/// The first are for a pending device; later ones need the owner's word. A device that is neither approved nor
-/// trusted has its challenge open again. Refused by the database for a device that is gone for good.
+/// The first are for a pending device. A rotation is recorded as a transition with it: an approved or trusted device
+/// is approved then; another stays where it is, and has to pass a challenge anew. Refused by the database for a key
+/// that the device had before, and for a device that is gone for good.
 pub fn set_key(sql: &mut dyn Sql, keys: &DeviceKeys) -> Result<(), StoreError> {
     sql.execute(
         "INSERT INTO device_keys (device, key, log_key, at, order_digest) VALUES ($1, $2, $3, $4, $5)",

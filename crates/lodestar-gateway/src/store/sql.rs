@@ -4,6 +4,9 @@ use lodestar_core::id::AccountId;
 
 use super::{Row, StoreError, Value};
 
+/// How an insertion ends that may find its row there.
+pub(super) const DO_NOTHING: &str = "ON CONFLICT DO NOTHING";
+
 /// A connection to the gateway's database.
 ///
 /// Parameters are written `$1`, `$2` and so on, numbered in the order in which they first appear: SQLite counts
@@ -92,6 +95,7 @@ pub(super) fn insert(
     text: &'static str,
     values: &[Value<'_>],
 ) -> Result<bool, StoreError> {
+    debug_assert!(text.ends_with(DO_NOTHING), "{text}");
     Ok(sql.execute(text, values)? > 0)
 }
 

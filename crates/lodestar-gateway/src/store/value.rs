@@ -133,8 +133,8 @@ impl FromValue for Timestamp {
 impl FromValue for FactSet {
     fn from_value(value: Value<'static>) -> Result<Self, String> {
         let bits = u64::from_value(value)?;
-        let known = u16::try_from(bits).ok().and_then(Self::from_bits);
-        known.ok_or_else(|| "there are no such facts".to_owned())
+        let bits = u16::try_from(bits).map_err(|error| error.to_string())?;
+        Self::from_bits(bits).map_err(|error| error.to_string())
     }
 }
 

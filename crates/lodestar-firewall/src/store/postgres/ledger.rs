@@ -5,9 +5,8 @@ use std::fmt;
 use lodestar_core::statement::ConfirmationId;
 use lodestar_core::statement::confirmation::{ConsumeLedger, Consumption, LedgerError, Spent};
 
-use super::connection::Connection;
-use super::place::Place;
-use super::{connect, failed};
+use super::{SCHEMA, connect, failed};
+use crate::database::{Connection, Place};
 use crate::store::StoreError;
 use crate::store::ledger::{self, Entry};
 
@@ -28,7 +27,7 @@ impl fmt::Debug for PostgresLedger {
 impl PostgresLedger {
     /// Connects as [`PostgresStore::connect`](crate::store::PostgresStore::connect) does.
     pub fn connect(url: &str, schema: Option<&str>) -> Result<Self, StoreError> {
-        let place = Place::of(url, schema)?;
+        let place = Place::of(url, schema.unwrap_or(SCHEMA))?;
         let client = durable(&place)?;
         Ok(Self { place, client })
     }

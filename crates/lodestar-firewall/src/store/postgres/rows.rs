@@ -3,7 +3,7 @@
 use postgres::Row;
 use postgres::types::ToSql;
 
-use super::text::{from_database, to_database};
+use crate::database::{from_database, to_database};
 use crate::row::StoredRow;
 use crate::store::columns::hash;
 use crate::store::query::Indexed;

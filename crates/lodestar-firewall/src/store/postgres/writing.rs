@@ -9,7 +9,7 @@ use postgres::types::ToSql;
 
 use super::rows;
 use super::statements::{Prepared, Statements};
-use super::text::to_database;
+use crate::database::to_database;
 use crate::event::{Contradiction, LogName};
 use crate::row::{Key, StoredRow};
 use crate::store::query;

@@ -8,7 +8,7 @@ use std::borrow::Cow;
 const ESCAPE: char = '\u{1}';
 
 /// What goes in.
-pub(super) fn to_database(text: &str) -> Cow<'_, str> {
+pub fn to_database(text: &str) -> Cow<'_, str> {
     if !text.contains(['\0', ESCAPE]) {
         return Cow::Borrowed(text);
     }
@@ -24,7 +24,7 @@ pub(super) fn to_database(text: &str) -> Cow<'_, str> {
 }
 
 /// What came out. Text that was not written here stays as it is.
-pub(super) fn from_database(text: &str) -> String {
+pub fn from_database(text: &str) -> String {
     let mut plain = String::with_capacity(text.len());
     let mut rest = text;
     while let Some(at) = rest.find(ESCAPE) {

@@ -5,11 +5,7 @@ use std::time::Duration;
 
 use postgres::Config;
 use postgres::config::{Host, SslMode};
-
-use crate::store::StoreError;
-
-/// The schema, unless another is named.
-const SCHEMA: &str = "lodestar";
+use thiserror::Error;
 
 /// PostgreSQL cuts longer names off, and two of them would become one.
 const MAX_SCHEMA: usize = 63;
@@ -17,18 +13,32 @@ const MAX_SCHEMA: usize = 63;
 /// A server that does not answer for so long is down.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
 
-pub(super) struct Place {
-    pub(super) config: Config,
-    pub(super) schema: String,
+/// A schema of a PostgreSQL database on this machine.
+pub struct Place {
+    /// How to get there.
+    pub config: Config,
+    /// The schema: a name that can stand in a statement as it is.
+    pub schema: String,
     /// User, hosts, database and schema: no password.
-    pub(super) shown: String,
+    pub shown: String,
+}
+
+/// Why a place is refused. It has no password.
+#[derive(Debug, Clone, PartialEq, Eq, Error)]
+#[error("{place}: {problem}")]
+pub struct BadPlace {
+    /// Which.
+    pub place: String,
+    /// Why.
+    pub problem: String,
 }
 
 impl Place {
-    pub(super) fn of(url: &str, schema: Option<&str>) -> Result<Self, StoreError> {
-        let schema = schema.unwrap_or(SCHEMA).to_owned();
+    /// The schema of this name in the database that the address names.
+    pub fn of(url: &str, schema: &str) -> Result<Self, BadPlace> {
+        let schema = schema.to_owned();
         // Nothing of the text is repeated, nor the parser's error: either may have the password.
-        let mut config: Config = url.parse().map_err(|_| StoreError::Open {
+        let mut config: Config = url.parse().map_err(|_| BadPlace {
             place: "PostgreSQL".to_owned(),
             problem:
                 "its address cannot be read; write `postgres://user:password@localhost/database`"
@@ -48,7 +58,7 @@ impl Place {
         Ok(place)
     }
 
-    fn check(&self) -> Result<(), StoreError> {
+    fn check(&self) -> Result<(), BadPlace> {
         let first = |c: char| c.is_ascii_lowercase() || c == '_';
         let is_name = self.schema.starts_with(first)
             && self.schema.len() <= MAX_SCHEMA
@@ -77,8 +87,9 @@ impl Place {
         by_name && self.config.get_hostaddrs().iter().all(IpAddr::is_loopback)
     }
 
-    pub(super) fn refused(&self, problem: &str) -> StoreError {
-        StoreError::Open {
+    /// That it cannot be used, and why.
+    pub fn refused(&self, problem: &str) -> BadPlace {
+        BadPlace {
             place: self.shown.clone(),
             problem: problem.to_owned(),
         }

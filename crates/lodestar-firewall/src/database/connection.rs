@@ -6,7 +6,7 @@ use std::thread;
 use postgres::Client;
 
 /// The client waits for its server when it goes, which a thread that drives asynchronous tasks may not.
-pub(super) struct Connection(Option<Client>);
+pub struct Connection(Option<Client>);
 
 const THERE: &str = "INVARIANT: only dropping takes it out";
 
