@@ -9,6 +9,7 @@ mod http;
 mod native;
 mod parts;
 mod pointed;
+mod run;
 mod schema;
 mod servers;
 mod traced;
@@ -20,6 +21,7 @@ pub use parts::{
     Approvals, Backend, BadScope, Ceiling, ConfigScope, KnownValues, Limits, Never, Persistence,
     PolicyFile, SessionName,
 };
+pub use run::Run;
 pub use schema::json_schema;
 pub use servers::{Naming, Reached, Server, ServerName};
 
@@ -102,6 +104,9 @@ pub struct Config {
     /// How agents are served over HTTP.
     #[serde(default)]
     pub http: Option<Http>,
+    /// The gateway that sessions are runs of.
+    #[serde(default)]
+    pub run: Option<Run>,
     /// The folder that relative paths start from, and its digest: what a session is bound to.
     #[serde(skip)]
     place: Place,
@@ -206,6 +211,9 @@ impl Config {
         if let Some(certificates) = self.http_certificates() {
             *certificates = root.join(&*certificates);
         }
+        if let Some(run) = &mut self.run {
+            run.start_from(&root);
+        }
         self.place = Place {
             file,
             root,
@@ -271,6 +279,7 @@ impl Config {
         if let Some(TokenSource::File(file)) = self.http.as_ref().map(|http| &http.token) {
             files.push(self.path(file));
         }
+        files.extend(self.run.iter().flat_map(Run::files));
         files.extend(self.tools.files().into_iter().map(|file| self.path(&file)));
         files
     }

@@ -11,6 +11,7 @@
 //! | [`script`] | a scripted agent, for rehearsals and tests |
 //! | [`in_the_box`] | the tools that come along, without a configuration |
 //! | [`installation`], [`Keys`] | the user's own keys, outside every project |
+//! | [`recipe`] | what a run was to do, as digests |
 //! | [`OperatorSession`] | what people do at a command line, as a session of its own |
 #![deny(missing_docs)]
 
@@ -23,6 +24,7 @@ mod in_force;
 pub mod installation;
 mod keys;
 mod operator;
+pub mod recipe;
 mod recorder;
 mod recover;
 pub mod script;

@@ -6,9 +6,11 @@ use lodestar_core::contract::ArgumentRole;
 use lodestar_core::defence::Defence;
 use lodestar_core::digest::Digest;
 use lodestar_core::fingerprint::NormalPath;
+use lodestar_core::id::RunId;
 use lodestar_core::name::{CalibrationClass, SessionId, ToolName};
 use lodestar_core::scope::Scope;
 use lodestar_core::sensitivity::Sensitivity;
+use lodestar_core::statement::Nonce;
 use lodestar_policy::confirmation::{Confirmations, Under};
 use lodestar_policy::{Agent, Approvers, ArbiterRules, Requirement, SignatureState};
 use serde::{Deserialize, Serialize};
@@ -55,6 +57,9 @@ pub struct Opening {
     pub known_values: Option<Digest>,
     /// Versions of what wrote this.
     pub versions: BTreeMap<String, String>,
+    /// The run that the session is, where a gateway knows of it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub run: Option<RunTicket>,
     /// Set by a test world that has a defence taken out; nothing of the product sets it.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub defences_off: Vec<String>,
@@ -86,6 +91,17 @@ impl Opening {
             roles: Box::new(|tool| self.roles(tool)),
         }
     }
+}
+
+/// What a gateway gave out when a run was registered. That it stands in the first event shows that nothing of
+/// the log was written before: the nonce was not known to anybody.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct RunTicket {
+    /// The run.
+    pub id: RunId,
+    /// The gateway's own nonce of it.
+    pub nonce: Nonce,
 }
 
 /// What was measured of beliefs before a session, as far as its verdicts depend on it.

@@ -15,6 +15,7 @@ use lodestar_core::digest::{Digest, encode_hex, leaf_hash, sha256_parts};
 use lodestar_core::time::Timestamp;
 
 use self::cursor::Cursor;
+use crate::blob::{self, BlobRef};
 
 /// The number of random bytes that are hashed in front of a payload.
 pub const SALT_BYTES: usize = 16;
@@ -198,6 +199,16 @@ impl<'a> Line<'a> {
             kind,
             body,
         })
+    }
+
+    /// The values that were lifted out of the payload; none where it was redacted.
+    pub fn blobs(&self) -> Result<Vec<BlobRef>, String> {
+        match self.payload() {
+            Some(payload) if blob::mentions_blobs(payload) => {
+                Ok(blob::list(payload)?.unwrap_or_default())
+            }
+            _ => Ok(Vec::new()),
+        }
     }
 
     /// Who caused the event.

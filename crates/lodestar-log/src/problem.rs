@@ -223,11 +223,11 @@ impl ProblemKind {
             | Self::CheckpointInvalid { .. }
             | Self::NotTheClosingCheckpoint { .. }
             | Self::Truncated {
-                by: Commitment::Checkpoint,
+                by: Commitment::Checkpoint | Commitment::Received,
                 ..
             }
             | Self::Rewritten {
-                by: Commitment::Checkpoint,
+                by: Commitment::Checkpoint | Commitment::Received,
                 ..
             } => Defence::Checkpoints,
             Self::Truncated {
@@ -279,6 +279,8 @@ pub enum Commitment {
         /// Which.
         seq: u64,
     },
+    /// A checkpoint that somebody else was sent while the session went on.
+    Received,
 }
 
 impl fmt::Display for Commitment {
@@ -286,6 +288,7 @@ impl fmt::Display for Commitment {
         match self {
             Self::Checkpoint => f.write_str("the checkpoint"),
             Self::Ledger { seq } => write!(f, "ledger record #{seq}"),
+            Self::Received => f.write_str("a checkpoint that was received earlier"),
         }
     }
 }

@@ -16,7 +16,7 @@ use lodestar_core::name::{ProjectId, SessionId};
 use serde::Serialize;
 
 pub use self::project::{VerifyOptions, verify_project};
-pub use self::session::{is_live, verify_session};
+pub use self::session::{is_live, verify_session, verify_shipped};
 use crate::problem::Problem;
 
 /// What came of checking one session.

@@ -101,6 +101,9 @@ pub enum ReplayError {
         /// Why.
         problem: String,
     },
+    /// Whoever asked did not want to wait longer.
+    #[error("the log takes too long to follow")]
+    OutOfPatience,
     /// An event cannot be applied.
     #[error(transparent)]
     Fold(#[from] FoldError),

@@ -8,6 +8,7 @@
 //! - [`calibration`]: which beliefs were settled, and what was measured of them
 //! - [`Defences`]: did a session have all of them?
 //! - [`derive`]: does a session follow from its own log, verdict by verdict?
+//! - [`terms`]: did a run keep to what its owner registered before?
 //!
 //! A session counts only if the ledger knows it and its own chain, checkpoint and payloads verify;
 //! one that does not is named and passed over.
@@ -19,9 +20,13 @@ mod examine;
 mod follow;
 mod results;
 mod session;
+pub mod terms;
 
 pub use defences::Defences;
 pub use examine::{StoreFinding, StoreReport, examine};
 pub use follow::{Followed, Refused, ReplayError, StoreProgress, catch_up, follow_alone, rebuild};
 pub use results::{Adoption, Called, Recorded, Results, Returned, UnreadableBeliefs, extractors};
-pub use session::{DeriveError, Difference, Otherwise, Seen, SessionReplay, derive, derive_seen};
+pub use session::{
+    DeriveError, Difference, Otherwise, Patience, Seen, SessionReplay, derive, derive_alone,
+    derive_seen,
+};

@@ -9,6 +9,7 @@ mod beliefs;
 use std::fmt;
 use std::io;
 use std::panic::resume_unwind;
+use std::time::{Duration, Instant};
 
 use lodestar_core::event::EventType;
 use lodestar_core::key::PublicKey;
@@ -88,16 +89,38 @@ pub struct SessionReplay {
     /// Events whose payload was taken away, and those that cannot be derived any more because they rest on
     /// such.
     pub redacted: Vec<u64>,
+    /// Events that may rest on what other sessions of the project did to beliefs, of one that was derived
+    /// without them.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub elsewhere: Vec<u64>,
     /// What another policy would have decided, where that is something else.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub otherwise: Option<Vec<Otherwise>>,
+    #[serde(skip)]
+    unlisted: u64,
 }
 
+/// Most differences that are listed: a forged log of a million lines must not fill the memory.
+const MOST_DIFFERENCES: usize = 10_000;
+
 impl SessionReplay {
+    fn differ(&mut self, difference: Difference) {
+        match self.differences.len() < MOST_DIFFERENCES {
+            true => self.differences.push(difference),
+            false => self.unlisted += 1,
+        }
+    }
+
+    /// How many differences there are beside those that are listed.
+    pub fn unlisted(&self) -> u64 {
+        self.unlisted
+    }
+
     /// For a harness that takes `Defence::ReplayDerivation` out: nothing is compared.
     #[must_use]
     pub fn taken_at_its_word(mut self) -> Self {
         self.differences.clear();
+        self.unlisted = 0;
         self
     }
 
@@ -112,13 +135,15 @@ impl SessionReplay {
             beliefs: 0,
             differences: Vec::new(),
             redacted: Vec::new(),
+            elsewhere: Vec::new(),
             otherwise: None,
+            unlisted: 0,
         }
     }
 
     /// Whether everything that was derived is as the log says.
     pub fn agrees(&self) -> bool {
-        self.differences.is_empty()
+        self.differences.is_empty() && self.unlisted == 0
     }
 }
 
@@ -192,13 +217,86 @@ pub fn derive_seen(
     until: u64,
     seen: Seen<'_>,
 ) -> Result<SessionReplay, DeriveError> {
+    derive_beside(
+        log,
+        (session, until),
+        operators,
+        other,
+        Beside::Project,
+        seen,
+    )
+}
+
+/// The same of a session that nobody writes any more, of whose project nothing else is at hand. What it says of
+/// beliefs that others adopted, or that others may have changed in between, is noted, and not held against it: no
+/// verdict follows from that.
+pub fn derive_alone(
+    log: &ProjectLog,
+    session: &SessionId,
+    operators: &[PublicKey],
+    patience: Patience,
+    seen: Seen<'_>,
+) -> Result<SessionReplay, DeriveError> {
+    let whole = (session, u64::MAX);
+    let beside = Beside::Nothing(patience);
+    derive_beside(log, whole, operators, None, beside, seen)
+}
+
+/// How long somebody waits: what others wrote may have been written to take long.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Patience(Option<Instant>);
+
+impl Patience {
+    /// As long as it takes.
+    pub const ENDLESS: Self = Self(None);
+
+    /// This long from now on.
+    pub fn of(time: Duration) -> Self {
+        Self(Instant::now().checked_add(time))
+    }
+
+    pub(crate) fn check(self) -> Result<(), ReplayError> {
+        match self.0 {
+            Some(end) if Instant::now() > end => Err(ReplayError::OutOfPatience),
+            _ => Ok(()),
+        }
+    }
+}
+
+/// What is at hand of a session's project.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Beside {
+    /// All its sessions.
+    Project,
+    /// No other session, and somebody waits.
+    Nothing(Patience),
+}
+
+impl Beside {
+    fn patience(self) -> Patience {
+        match self {
+            Self::Project => Patience::ENDLESS,
+            Self::Nothing(patience) => patience,
+        }
+    }
+}
+
+fn derive_beside(
+    log: &ProjectLog,
+    (session, until): (&SessionId, u64),
+    operators: &[PublicKey],
+    other: Option<Policy>,
+    beside: Beside,
+    seen: Seen<'_>,
+) -> Result<SessionReplay, DeriveError> {
     // Neither reads what the other finds.
     let (actions, beliefs) = std::thread::scope(|scope| {
         let beliefs = scope.spawn(|| {
             let mut found = SessionReplay::nothing(session);
-            beliefs::derive(log, (session, until), operators, &mut found, seen).map(|()| found)
+            let what = (session, until, beside);
+            beliefs::derive(log, what, operators, &mut found, seen).map(|()| found)
         });
-        let actions = derive_actions(log, session, other, until);
+        let actions = derive_actions(log, (session, until, beside), other);
         let beliefs = beliefs.join();
         (
             actions,
@@ -207,19 +305,24 @@ pub fn derive_seen(
     });
     let (mut replay, beliefs) = (actions?, beliefs?);
     replay.beliefs = beliefs.beliefs;
-    replay.differences.extend(beliefs.differences);
+    replay.unlisted += beliefs.unlisted;
+    for difference in beliefs.differences {
+        replay.differ(difference);
+    }
     replay.redacted.extend(beliefs.redacted);
     replay.redacted.sort_unstable();
     replay.redacted.dedup();
+    replay.elsewhere = beliefs.elsewhere;
+    replay.elsewhere.sort_unstable();
+    replay.elsewhere.dedup();
     replay.differences.sort_by_key(|difference| difference.seq);
     Ok(replay)
 }
 
 fn derive_actions(
     log: &ProjectLog,
-    session: &SessionId,
+    (session, until, beside): (&SessionId, u64, Beside),
     other: Option<Policy>,
-    until: u64,
 ) -> Result<SessionReplay, DeriveError> {
     let dir = log.session(session);
     let mut reader = Reader::open(&dir).map_err(ReplayError::from)?;
@@ -239,6 +342,7 @@ fn derive_actions(
         && let Some(event) = next(&mut reader, session)?
     {
         replay.events += 1;
+        beside.patience().check()?;
         let Some(kind) = EventType::parse(event.kind.as_bytes()) else {
             continue;
         };
@@ -246,6 +350,11 @@ fn derive_actions(
             && let Some(actions) = &actions
         {
             actions.closed(event.seq, &mut replay);
+        }
+        if kind == EventType::OBSERVATION_RECORDED
+            && let Some(actions) = &mut actions
+        {
+            actions.observed(&event, &mut replay);
         }
         if !Actions::concerns(kind) {
             continue;
@@ -294,7 +403,7 @@ fn open(
     let policy = Policy::recorded(&opening.policy.text, opening.policy.signature.clone());
     let policy = policy.map_err(|problem| unloadable(problem.to_string()))?;
     if policy.digest() != opening.policy.digest {
-        replay.differences.push(Difference {
+        replay.differ(Difference {
             seq: first.seq,
             recorded: format!("that the policy is {}", opening.policy.digest),
             derived: format!("that its text is {}", policy.digest()),
@@ -302,7 +411,7 @@ fn open(
     }
     let gate = gate(&opening, policy).map_err(unloadable)?;
     if gate.schema().digest() != opening.schema {
-        replay.differences.push(Difference {
+        replay.differ(Difference {
             seq: first.seq,
             recorded: format!("that the Cedar schema is {}", opening.schema),
             derived: format!("{} from its tools", gate.schema().digest()),

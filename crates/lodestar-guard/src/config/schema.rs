@@ -6,6 +6,7 @@ mod tools;
 use lodestar_core::contract::{
     ArgumentRole, BlastRadius, CheckKind, Permission, Precondition, Reversibility, Sandbox,
 };
+use lodestar_core::id::{ContenderId, RunnerId, TermsId};
 use lodestar_core::ladder::{RUNGS, Severity};
 use lodestar_core::scope::ScopeLevel;
 use lodestar_core::sensitivity::{DataSensitivity, Sensitivity};
@@ -20,7 +21,7 @@ use super::parts::DefaultApproval;
 use super::traced::{fields, variants};
 use super::{
     Approvals, Backend, Config, ConfigScope, Http, HttpApprovals, KnownValues, Limits, Naming,
-    Persistence, PolicyFile, Server,
+    Persistence, PolicyFile, Run, Server,
 };
 
 /// The JSON schema of a configuration.
@@ -277,6 +278,71 @@ fn config() -> Value {
             May,
             "How agents are served over HTTP, with `--listen`.",
             http(),
+        ),
+        (
+            "run",
+            May,
+            "The gateway that sessions are runs of: registered when they begin, shipped and attested when they are over.",
+            run(),
+        ),
+    ])
+}
+
+fn run() -> Value {
+    let id = |prefix: &str| {
+        let form = "[0-9a-f]{8}-[0-9a-f]{4}-7[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}";
+        json!({"type": "string", "pattern": format!("^{prefix}_{form}$")})
+    };
+    object::<Run>(vec![
+        ("gateway", Must, "Where the gateway is.", text()),
+        (
+            "allow_loopback_http",
+            May,
+            "Whether `http` is taken for a gateway on this machine.",
+            flag(),
+        ),
+        (
+            "ca_file",
+            May,
+            "Root certificates in PEM, trusted beside the public ones.",
+            text(),
+        ),
+        (
+            "runner",
+            Must,
+            "The runner that makes the runs.",
+            id(RunnerId::PREFIX),
+        ),
+        (
+            "agent",
+            Must,
+            "The agent in whose name they are made.",
+            id(ContenderId::PREFIX),
+        ),
+        (
+            "terms",
+            Must,
+            "The terms that they are judged by.",
+            id(TermsId::PREFIX),
+        ),
+        (
+            "workflow_file",
+            May,
+            "The workflow that they follow.",
+            text(),
+        ),
+        ("task_file", May, "The task that they were given.", text()),
+        (
+            "prompt_files",
+            May,
+            "The prompts that they were given, in their order.",
+            list(text()),
+        ),
+        (
+            "device_dir",
+            May,
+            "Where the device's state is; the user's own where nothing is said.",
+            text(),
         ),
     ])
 }

@@ -14,7 +14,7 @@ use lodestar_firewall::Firewall;
 use lodestar_firewall::extract::Extractors;
 use lodestar_firewall::provenance::{Limits as IndexLimits, ProvenanceIndex};
 use lodestar_kernel::grade::Grade;
-use lodestar_kernel::opening::Opening;
+use lodestar_kernel::opening::{Opening, RunTicket};
 use lodestar_kernel::registry::{RegisterError, Registry};
 use lodestar_kernel::step::Steps;
 use lodestar_kernel::stop::Stop;
@@ -52,6 +52,7 @@ pub struct Setup {
     steps: Steps,
     ceiling: Option<Ceiling>,
     task: Option<String>,
+    run: Option<RunTicket>,
     without: Vec<Defence>,
 }
 
@@ -180,6 +181,7 @@ impl Setup {
             steps: Steps::default(),
             ceiling: None,
             task: None,
+            run: None,
             without: Vec::new(),
         }
     }
@@ -236,6 +238,14 @@ impl Setup {
     #[must_use]
     pub fn task(mut self, task: String) -> Self {
         self.task = Some(task);
+        self
+    }
+
+    /// The session is this run of a gateway, and says so in its first event. A session that still waits for
+    /// people is only taken up again by the run that it was.
+    #[must_use]
+    pub fn run(mut self, ticket: RunTicket) -> Self {
+        self.run = Some(ticket);
         self
     }
 
@@ -309,6 +319,7 @@ impl Setup {
             execution,
             steps,
             task,
+            run,
             without,
             ..
         } = self;
@@ -342,6 +353,7 @@ impl Setup {
             sensitivity: config.default_sensitivity,
             known_values: known.as_ref().map(|(text, _)| sha256(text.as_bytes())),
             versions: versions(),
+            run,
             defences_off: without.iter().map(ToString::to_string).collect(),
         };
         let gate = gate.flagging(opening.flagged().cloned());

@@ -29,6 +29,7 @@ mod races;
 mod rebuild;
 mod replay;
 mod resume;
+mod runs;
 mod script;
 mod sentinels;
 mod signed_for;

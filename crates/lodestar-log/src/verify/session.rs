@@ -39,9 +39,26 @@ pub fn verify_session(
     Check::new(dir, facts, trust).run(progress)
 }
 
+/// Checks a session that came without its ledger, from somebody who holds the key that it is signed with: against
+/// its own checkpoint and those that were received of it earlier. So that nothing depends on who reads it, a torn
+/// line and a payload that no writer would write are problems here.
+pub fn verify_shipped(
+    dir: &SessionDir,
+    received: &[Checkpoint],
+    trust: &Trust,
+) -> io::Result<SessionReport> {
+    let check = Check {
+        received: Some(received),
+        ..Check::new(dir, None, trust)
+    };
+    check.run(&|_| ())
+}
+
 struct Check<'a> {
     dir: &'a SessionDir,
     facts: Option<&'a SessionFacts>,
+    /// Of a session that came without its ledger.
+    received: Option<&'a [Checkpoint]>,
     trust: &'a Trust,
     events_name: String,
     checkpoint_name: String,
@@ -72,6 +89,7 @@ impl<'a> Check<'a> {
         Self {
             dir,
             facts,
+            received: None,
             trust,
             events_name: format!("{}/{EVENTS}", dir.session()),
             checkpoint_name: format!("{}/{CHECKPOINT}", dir.session()),
@@ -102,12 +120,20 @@ impl<'a> Check<'a> {
             root: c.root,
             source: Commitment::Checkpoint,
         }));
+        anchors.extend(self.received.into_iter().flatten().map(|c| Anchor {
+            size: c.size,
+            root: c.root,
+            source: Commitment::Received,
+        }));
         let events_name = self.events_name.clone();
         let opening = self.facts.map(|facts| facts.opening);
         let mut chain = Chain::new(&events_name, opening, anchors);
-        let proven = checkpoint.as_ref().map_or(0, |c| c.size);
+        let is_shipped = self.received.is_some();
+        let vouched = checkpoint.as_ref().filter(|_| !is_shipped);
+        let vouched = vouched.map_or(0, |c| c.size);
+        let is_whole = closing.is_some() || is_shipped;
         let read = disk::open_read(&self.dir.events_path())
-            .and_then(|file| self.fold(&file, &mut chain, (closing.is_some(), proven), progress));
+            .and_then(|file| self.fold(&file, &mut chain, (is_whole, vouched), progress));
         match read {
             Ok(()) => chain.end(&mut self.problems),
             Err(e) if e.kind() == io::ErrorKind::NotFound && begun == Some(false) => {}
@@ -193,12 +219,12 @@ impl<'a> Check<'a> {
         &mut self,
         file: &File,
         chain: &mut Chain<'_>,
-        (closed, proven): (bool, u64),
+        (is_whole, vouched): (bool, u64),
         progress: &dyn Fn(Progress<'_>),
     ) -> io::Result<()> {
         let total = file.metadata()?.len();
         let dir = self.dir;
-        let blobs = BlobCheck::new(dir, proven);
+        let blobs = BlobCheck::new(dir, vouched);
         scan::scan(
             file,
             total,
@@ -210,7 +236,7 @@ impl<'a> Check<'a> {
                         chain.follow(&mut link, entry.offset, end, &mut self.problems);
                         self.take(&link, entry.offset);
                     }
-                    Err(LineError::Unterminated) if !closed => {
+                    Err(LineError::Unterminated) if !is_whole => {
                         self.remarks.push(Remark::TornTail { bytes: entry.bytes });
                     }
                     Err(error) => chain.unreadable(entry.offset, error, &mut self.problems),

@@ -9,7 +9,7 @@ mod proposed;
 mod steps;
 mod words;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use lodestar_core::event::EventType;
 use lodestar_core::fingerprint::Fingerprint;
@@ -39,6 +39,8 @@ pub(super) struct Actions {
     proposed_as: BTreeMap<ActionId, u64>,
     /// Verdicts and clearances, and the proposals that they are of.
     of: BTreeMap<u64, u64>,
+    /// The proposals of what was cleared and has no end yet.
+    running: BTreeSet<u64>,
     words: Words,
     halted: bool,
     steps: Steps,
@@ -110,6 +112,7 @@ impl Actions {
             actions: BTreeMap::new(),
             proposed_as: BTreeMap::new(),
             of: BTreeMap::new(),
+            running: BTreeSet::new(),
             words: Words::default(),
             halted: false,
             steps: Steps::default(),
@@ -148,12 +151,9 @@ impl Actions {
 
     /// What has to be so when the session is closed: whatever was cleared has an end.
     pub(super) fn closed(&self, seq: u64, replay: &mut SessionReplay) {
-        let open = self
-            .actions
-            .values()
-            .filter(|one| one.cleared && !one.ended);
-        for action in open {
-            replay.differences.push(Difference {
+        let running = self.running.iter();
+        for action in running.filter_map(|place| self.actions.get(place)) {
+            replay.differ(Difference {
                 seq,
                 recorded: "that the session is closed".to_owned(),
                 derived: match action.id {
@@ -234,7 +234,7 @@ impl Actions {
                 format!("that `{}` was proposed", action.tool.shown()),
                 "that there is no such tool",
             ),
-            Some(tool) => proposed::check(&proposal, tool, self.opening.root.as_ref(), notes),
+            Some(tool) => proposed::check(&proposal, tool, &self.opening, notes),
         }
         let (id, seq) = (action.id, notes.seq);
         let followed = Followed::new(seq, Some(proposal), self.steps.so_far());

@@ -13,24 +13,25 @@ use lodestar_core::id::BeliefId;
 use lodestar_core::key::{PublicKey, SecretKey};
 use lodestar_core::name::SessionId;
 use lodestar_firewall::Plain;
-use lodestar_firewall::event::{FirewallEvent, LogName, LogPosition};
+use lodestar_firewall::event::{Change, FirewallEvent, LogName, LogPosition};
 use lodestar_firewall::fold::{self, Rebuild};
 use lodestar_firewall::row::keys::Keyring;
 use lodestar_firewall::store::{MemoryStore, Store as _};
 use lodestar_log::{ProjectLog, Reader};
 
-use super::{Difference, Seen, SessionReplay};
+use super::{Beside, Difference, Seen, SessionReplay};
 use crate::follow::{ReplayError, transact};
 use crate::results::{Recorded, Results};
 use lost::Lost;
 
 pub(super) fn derive(
     log: &ProjectLog,
-    (session, until): (&SessionId, u64),
+    (session, until, beside): (&SessionId, u64, Beside),
     operators: &[PublicKey],
     replay: &mut SessionReplay,
     seen: Seen<'_>,
 ) -> Result<(), ReplayError> {
+    let is_alone = beside != Beside::Project;
     // The rows are thrown away afterwards, so any key signs them.
     let mut seed = [0; 32];
     getrandom::fill(&mut seed).expect("the system has randomness");
@@ -40,15 +41,19 @@ pub(super) fn derive(
     let mut fold = Rebuild::default();
     let mut suspects = Vec::new();
     let mut lost = Lost::default();
-    let named = named(log, (session, until))?;
-    for other in log.sessions_on_disk()? {
+    let sessions = match beside {
+        Beside::Project => log.sessions_on_disk()?,
+        Beside::Nothing(_) => vec![session.clone()],
+    };
+    let named = named(log, &sessions, (session, until, beside))?;
+    for other in sessions {
         let name = LogName {
             project: log.project().clone(),
             session: other.clone(),
         };
         let is_this = other == *session;
         follow(
-            log,
+            (log, beside),
             &name,
             &keys,
             &mut store,
@@ -67,7 +72,11 @@ pub(super) fn derive(
             replay.redacted.push(waiting.at.seq);
             continue;
         }
-        replay.differences.push(Difference {
+        if is_alone && is_of_others(&mut store, &waiting.change)? {
+            replay.elsewhere.push(waiting.at.seq);
+            continue;
+        }
+        replay.differ(Difference {
             seq: waiting.at.seq,
             recorded: format!("a change of belief `{}`", waiting.change.belief),
             derived: "that it is not there, or stood otherwise".to_owned(),
@@ -83,7 +92,7 @@ pub(super) fn derive(
             // What was redacted may have set it aside.
             replay.redacted.push(seq);
         } else {
-            replay.differences.push(Difference {
+            replay.differ(Difference {
                 seq,
                 recorded: "that the results say nothing beyond themselves".to_owned(),
                 derived: format!("that belief `{belief}` has a say in them"),
@@ -93,21 +102,31 @@ pub(super) fn derive(
     Ok(())
 }
 
-/// Every belief that some event of the project changes. A line that cannot be read says nothing here, and is
+/// Whether a change that never had its turn rests on another session: that adopted the belief, or changed it in
+/// between.
+fn is_of_others(store: &mut MemoryStore, change: &Change) -> Result<bool, ReplayError> {
+    let row = store.row(&change.belief)?;
+    let known = row.and_then(|row| u64::try_from(row.revision).ok());
+    Ok(known.is_none_or(|known| change.revision > known.saturating_add(1)))
+}
+
+/// Every belief that some event of these sessions changes. A line that cannot be read says nothing here, and is
 /// found where it is followed.
 fn named(
     log: &ProjectLog,
-    (this, until): (&SessionId, u64),
+    sessions: &[SessionId],
+    (this, until, beside): (&SessionId, u64, Beside),
 ) -> Result<HashSet<BeliefId>, ReplayError> {
     let mut named = HashSet::new();
-    for session in log.sessions_on_disk()? {
-        let dir = log.session(&session);
+    for session in sessions {
+        let dir = log.session(session);
         let Ok(reader) = Reader::open(&dir) else {
             continue;
         };
-        let is_this = session == *this;
+        let is_this = session == this;
         let events = reader.map_while(Result::ok);
         for event in events.take_while(|event| !is_this || event.seq < until) {
+            beside.patience().check()?;
             let kind = EventType::parse(event.kind.as_bytes());
             let changes = [
                 EventType::BELIEF_ADOPTED,
@@ -145,7 +164,7 @@ fn contested(
 }
 
 fn follow(
-    log: &ProjectLog,
+    (log, beside): (&ProjectLog, Beside),
     name: &LogName,
     keys: &Keyring,
     store: &mut MemoryStore,
@@ -168,6 +187,7 @@ fn follow(
     let mut results = Results::new(&dir);
     let events = reader.map_while(Result::ok);
     for event in events.take_while(|event| event.seq < until) {
+        beside.patience().check()?;
         let at = LogPosition {
             log: name.clone(),
             seq: event.seq,
@@ -209,7 +229,8 @@ fn follow(
                     }
                 }
                 let plain = adoption.plain();
-                if replay.is_some() {
+                // Of one that stands alone, another session may have set aside whatever had a say.
+                if replay.is_some() && beside == Beside::Project {
                     suspects.extend(contested(store, keys, &plain, &at)?);
                 }
                 transact(store, |tx| {
@@ -231,7 +252,7 @@ fn follow(
 
 fn differ(replay: &mut Option<&mut SessionReplay>, seq: u64, derived: String) {
     if let Some(replay) = replay.as_deref_mut() {
-        replay.differences.push(Difference {
+        replay.differ(Difference {
             seq,
             recorded: "beliefs".to_owned(),
             derived,

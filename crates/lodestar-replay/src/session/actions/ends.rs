@@ -4,11 +4,14 @@ use lodestar_core::id::ActionId;
 use lodestar_core::ladder::Verdict;
 use lodestar_kernel::HeldWorld;
 use lodestar_kernel::record::{Cleared, Rejected, Rejection};
+use lodestar_log::{Event, Payload};
 use lodestar_policy::StepKind;
+use serde::Deserialize;
 use serde_json::Map;
 
 use super::notes::Notes;
 use super::{Actions, Ruled};
+use crate::session::SessionReplay;
 
 impl Actions {
     pub(super) fn cleared(&mut self, cleared: Option<Cleared>, notes: &mut Notes<'_>) {
@@ -24,6 +27,7 @@ impl Actions {
         } else {
             self.step(place);
         }
+        self.runs(place);
         self.of.insert(notes.seq, place);
         let action = &self.actions[&place];
         if halted {
@@ -77,6 +81,13 @@ impl Actions {
         }
     }
 
+    /// What was cleared runs until it ends.
+    pub(super) fn runs(&mut self, place: u64) {
+        if self.actions.get(&place).is_some_and(|one| !one.ended) {
+            self.running.insert(place);
+        }
+    }
+
     /// A clearance is a step, whatever becomes of it.
     pub(super) fn step(&mut self, place: u64) {
         let action = self.actions.get(&place);
@@ -124,6 +135,33 @@ impl Actions {
         self.words.rejected(&rejected, held, notes);
     }
 
+    /// What a call returned came of a call that was cleared.
+    pub(in crate::session) fn observed(&mut self, event: &Event, replay: &mut SessionReplay) {
+        #[derive(Deserialize)]
+        struct Observed {
+            action: Option<ActionId>,
+        }
+        let Payload::Present(payload) = &event.payload else {
+            return;
+        };
+        let mut notes = Notes {
+            seq: event.seq,
+            time: event.time,
+            parents: &event.parents,
+            replay,
+        };
+        let what = "what a call returned";
+        match serde_json::from_slice(payload) {
+            Ok(Observed { action: None }) => {}
+            Ok(Observed { action: Some(id) }) => match self.action(id, &event.parents) {
+                Some(action) if action.cleared => {}
+                Some(_) => notes.differ(what, "that the action was never cleared"),
+                None => notes.differ(what, "that no such action was proposed"),
+            },
+            Err(problem) => notes.differ(format!("{what} that cannot be read: {problem}"), "nothing"),
+        }
+    }
+
     pub(super) fn ended(&mut self, action: Option<ActionId>, notes: &mut Notes<'_>) {
         let Some(action) = action else { return };
         match self.action(action, notes.parents) {
@@ -131,6 +169,7 @@ impl Actions {
                 notes.differ("an end", "that the action was never cleared");
             }
             Some(action) => {
+                let place = action.proposed;
                 if std::mem::replace(&mut action.ended, true) {
                     notes.differ("an end", "that the action had ended before");
                 }
@@ -140,6 +179,7 @@ impl Actions {
                     proposal.provenance = Vec::new();
                     proposal.dependencies = Vec::new();
                 }
+                self.running.remove(&place);
             }
             None => notes.differ("an end", "that no such action was proposed"),
         }

@@ -51,6 +51,7 @@ impl Actions {
                 if is_first {
                     self.step(place);
                 }
+                self.runs(place);
             }
             EventType::ACTION_REJECTED => {
                 action.rejected = true;
@@ -58,6 +59,7 @@ impl Actions {
             }
             EventType::ACTION_COMPLETED | EventType::ACTION_FAILED | EventType::ACTION_UNKNOWN => {
                 action.ended = true;
+                self.running.remove(&place);
             }
             _ => {}
         }

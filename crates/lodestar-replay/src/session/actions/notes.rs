@@ -16,7 +16,7 @@ pub(super) struct Notes<'a> {
 
 impl Notes<'_> {
     pub(super) fn differ(&mut self, recorded: impl Into<String>, derived: impl Into<String>) {
-        self.replay.differences.push(Difference {
+        self.replay.differ(Difference {
             seq: self.seq,
             recorded: recorded.into(),
             derived: derived.into(),

@@ -2,8 +2,9 @@
 
 use lodestar_core::contract::{Contract, arguments};
 use lodestar_core::digest::Digest;
-use lodestar_core::fingerprint::{FingerprintFields, NormalPath};
+use lodestar_core::fingerprint::FingerprintFields;
 use lodestar_core::ladder::Rung;
+use lodestar_kernel::opening::Opening;
 use lodestar_kernel::record::Proposal;
 use lodestar_kernel::registry::ToolRecord;
 
@@ -12,10 +13,13 @@ use super::notes::Notes;
 pub(super) fn check(
     proposal: &Proposal,
     tool: &ToolRecord,
-    project_root: Option<&NormalPath>,
+    opening: &Opening,
     notes: &mut Notes<'_>,
 ) {
     let action = &proposal.action;
+    if proposal.agent != opening.agent {
+        notes.differ("another agent", "the one that the session was opened for");
+    }
     let mut contract: Contract = tool.contract.clone();
     if proposal.reaches.is_some() {
         contract.required_level = Rung::L5;
@@ -32,7 +36,7 @@ pub(super) fn check(
             format!("{}", tool.definition),
         );
     }
-    let root = tool.root.as_ref().or(project_root);
+    let root = tool.root.as_ref().or(opening.root.as_ref());
     let paths = arguments::paths(&action.arguments, &tool.shape.roles, root);
     if paths.as_ref() != Ok(&proposal.paths) {
         notes.differ("other paths than", "those in the arguments");
