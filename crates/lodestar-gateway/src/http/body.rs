@@ -91,7 +91,7 @@ pub(super) fn is_of_type(headers: &HeaderMap, wanted: &str) -> bool {
 }
 
 /// How deep a body may be nested: terms with their policies and contracts stay far below.
-const DEEPEST: usize = 64;
+const DEEPEST: usize = 100;
 
 /// What a body says.
 pub(super) fn read<T: DeserializeOwned>(body: &[u8]) -> Result<T, Refusal> {

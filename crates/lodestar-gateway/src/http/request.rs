@@ -158,7 +158,7 @@ impl Shared {
             Ok(()) => Refusal::of(code),
             Err(wait) => too_many(wait),
         };
-        let (kind, caller) = (EventType::REQUEST_REFUSED, Caller::Nobody);
+        let (kind, caller) = (EventType::GATEWAY_REFUSED, Caller::Nobody);
         // The path is whatever somebody wrote; the log is not for that.
         self.refuse(kind, "nowhere".to_owned(), Vec::new(), caller, from, refusal)
             .await

@@ -213,7 +213,7 @@ impl Unanswered {
             limit: SMALL,
             lists: false,
             status,
-            refused: EventType::REQUEST_REFUSED,
+            refused: EventType::GATEWAY_REFUSED,
         }
     }
 
@@ -253,10 +253,7 @@ impl Unanswered {
         let handler: Handler = Box::new(move |asked, body| {
             let work = work(asked);
             Box::pin(async move {
-                if !body.whole().await?.is_empty() {
-                    let why = "this route takes no body";
-                    return Err(Refusal::saying(Code::InvalidBody, why));
-                }
+                body.whole().await?;
                 answer(status, &work.await?)
             })
         });

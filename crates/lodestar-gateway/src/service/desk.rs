@@ -62,6 +62,14 @@ pub(super) struct Memory {
 }
 
 impl Memory {
+    /// Of a service that began, and has that to record.
+    pub(super) fn begun() -> Self {
+        Self {
+            recorded: true,
+            ..Self::default()
+        }
+    }
+
     /// After a failure, nothing that was remembered is sure.
     pub(super) fn forget(&mut self) {
         self.kill_switch = None;
@@ -210,4 +218,12 @@ where
     fn answer(self: Box<Self>) {
         let _ = self.reply.send(self.outcome);
     }
+}
+
+/// What comes to the desk.
+pub(super) enum Coming {
+    /// Something to decide.
+    Work(Box<dyn Work>),
+    /// Nothing more.
+    End,
 }

@@ -65,17 +65,6 @@ pub(super) fn may_attest(desk: &mut Desk<'_>, device: &Device) -> Result<(), Sto
     }
 }
 
-fn standing(device: &Device) -> Standing {
-    Standing {
-        challenge_passed: device.challenge_passed_at.is_some(),
-        continuous_since: device.continuous_since,
-        last_attested: device.last_attested,
-        last_heartbeat: device.last_heartbeat,
-        level: device.level,
-        level_since: device.level_since,
-    }
-}
-
 fn struck(desk: &mut Desk<'_>, device: &Device) -> Result<Strikes, StoreError> {
     let since = desk.ago(desk.settings.strikes_kept());
     let found = strikes::since(desk.sql, device.id, since)?;
@@ -86,7 +75,7 @@ fn struck(desk: &mut Desk<'_>, device: &Device) -> Result<Strikes, StoreError> {
 /// Whether something is due for a device.
 pub(super) fn is_due(desk: &mut Desk<'_>, device: &Device) -> Result<bool, StoreError> {
     let strikes = struck(desk, device)?;
-    let due = standing(device).due(&strikes, desk.settings, desk.now);
+    let due = device.standing().due(&strikes, desk.settings, desk.now);
     Ok(due.is_some())
 }
 
@@ -95,7 +84,7 @@ pub(super) fn settle(desk: &mut Desk<'_>, device: &mut Device) -> Result<(), Sto
     // From silence to a return and on to health there are fewer steps than levels.
     for _ in DeviceLevel::ALL {
         let strikes = struck(desk, device)?;
-        let due = standing(device).due(&strikes, desk.settings, desk.now);
+        let due = device.standing().due(&strikes, desk.settings, desk.now);
         let Some(due) = due else {
             return Ok(());
         };
@@ -103,10 +92,27 @@ pub(super) fn settle(desk: &mut Desk<'_>, device: &mut Device) -> Result<(), Sto
         if due.event == DeviceEvent::GoUnhealthy {
             facts["strikes"] = serde_json::to_value(strikes).unwrap_or_default();
         }
-        let cause = due.cause.to_string();
-        step(desk, device, due.event, DeviceActor::Server, &cause, facts)?;
+        let because = Because {
+            actor: DeviceActor::Server,
+            cause: &due.cause.to_string(),
+            order: None,
+            facts,
+        };
+        step(desk, device, due.event, because)?;
     }
     Ok(())
+}
+
+/// What is behind a move.
+#[derive(Debug)]
+pub(super) struct Because<'a> {
+    pub(super) actor: DeviceActor,
+    /// In words.
+    pub(super) cause: &'a str,
+    /// The owner's word, where the owner acts.
+    pub(super) order: Option<Digest>,
+    /// What is recorded beside the move.
+    pub(super) facts: Value,
 }
 
 /// Moves a device, if it may be moved, and records it.
@@ -114,11 +120,10 @@ pub(super) fn step(
     desk: &mut Desk<'_>,
     device: &mut Device,
     event: DeviceEvent,
-    actor: DeviceActor,
-    cause: &str,
-    facts: Value,
+    because: Because<'_>,
 ) -> Result<(), Stop> {
-    let before = standing(device);
+    let actor = because.actor;
+    let before = device.standing();
     let after = before.apply(event, actor, desk.now).map_err(not_moved)?;
     levels::set_level(
         desk.sql,
@@ -129,11 +134,24 @@ pub(super) fn step(
             event,
             actor,
             at: desk.now,
-            cause: cause.to_owned(),
+            cause: because.cause.to_owned(),
+            order: because.order,
         },
     )?;
+    moved(desk, device, event, after, because)
+}
+
+/// Keeps what a move, which the store has, means for the rest of a device, and records it.
+pub(super) fn moved(
+    desk: &mut Desk<'_>,
+    device: &mut Device,
+    event: DeviceEvent,
+    after: Standing,
+    because: Because<'_>,
+) -> Result<(), Stop> {
+    let before = device.standing();
     if after.continuous_since != before.continuous_since {
-        devices::set_continuous_since(desk.sql, device.id, after.continuous_since)?;
+        devices::note_standing(desk.sql, device.id, &after)?;
     }
     device.level = after.level;
     device.level_since = after.level_since;
@@ -146,9 +164,9 @@ pub(super) fn step(
         "device": device.id,
         "from": before.level,
         "to": after.level,
-        "actor": actor,
+        "actor": because.actor,
     });
-    if let (Some(payload), Some(facts)) = (payload.as_object_mut(), facts.as_object()) {
+    if let (Some(payload), Some(facts)) = (payload.as_object_mut(), because.facts.as_object()) {
         payload.extend(facts.clone());
     }
     desk.record(event_type(event), &payload)?;
@@ -173,7 +191,7 @@ fn event_type(event: DeviceEvent) -> EventType {
 }
 
 /// Why a device is not moved, as a code.
-fn not_moved(refused: TransitionRefused) -> Refusal {
+pub(super) fn not_moved(refused: TransitionRefused) -> Refusal {
     let code = match (refused.reason, refused.level) {
         (RefusalReason::NotRegistered, _) => Code::DeviceUnknown,
         (RefusalReason::Permanent, Some(DeviceLevel::Revoked)) => Code::DeviceRevoked,
@@ -564,13 +582,13 @@ pub(super) fn set_keys(
         key,
         log_key,
         at: desk.now,
-        order: None::<Digest>,
+        order: None,
     };
     Ok(keys::set_key(desk.sql, &keys)?)
 }
 
 fn note_beat(desk: &mut Desk<'_>, device: &mut Device, said: &Heartbeat) -> Result<(), Stop> {
-    let beat = standing(device).beat(desk.settings, desk.now);
+    let beat = device.standing().beat(desk.settings, desk.now);
     if beat.gap.is_some() {
         let strike = Strike {
             device: device.id,

@@ -48,6 +48,15 @@ pub enum JournalError {
     Store(#[from] StoreError),
 }
 
+/// What came of a look into the outbox.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Drained {
+    /// How many events went into the log.
+    pub(super) events: usize,
+    /// Whether there may be more.
+    pub(super) more: bool,
+}
+
 /// The log, open.
 pub(super) struct Journal {
     writer: LogWriter,
@@ -87,8 +96,8 @@ impl Journal {
         })
     }
 
-    /// Puts what waits into the log; whether there may be more. It is in the outbox until it is on disk here.
-    pub(super) fn drain(&mut self, sql: &mut dyn Sql) -> Result<bool, JournalError> {
+    /// Puts what waits into the log. It is in the outbox until it is on disk here.
+    pub(super) fn drain(&mut self, sql: &mut dyn Sql) -> Result<Drained, JournalError> {
         sql.begin()?;
         let drained = self.page(sql);
         match &drained {
@@ -98,16 +107,18 @@ impl Journal {
         drained
     }
 
-    fn page(&mut self, sql: &mut dyn Sql) -> Result<bool, JournalError> {
+    fn page(&mut self, sql: &mut dyn Sql) -> Result<Drained, JournalError> {
         sql.act_as_server()?;
         let waiting = outbox::waiting(sql, PAGE)?;
         let mut receipt: Option<Receipt> = None;
+        let mut events = 0;
         for event in &waiting {
             if event.n <= self.last {
                 continue;
             }
             receipt = Some(self.append(event)?);
             self.last = event.n;
+            events += 1;
         }
         if let Some(receipt) = receipt {
             receipt.wait(Barrier::Disk).map_err(AppendError::from)?;
@@ -115,7 +126,10 @@ impl Journal {
         if !waiting.is_empty() {
             outbox::remove_through(sql, self.last)?;
         }
-        Ok(waiting.len() == PAGE)
+        Ok(Drained {
+            events,
+            more: waiting.len() == PAGE,
+        })
     }
 
     fn append(&self, event: &outbox::Outgoing) -> Result<Receipt, JournalError> {

@@ -11,13 +11,16 @@ use lodestar_replay::terms::{Terms, TermsError};
 use serde_json::{Value, json};
 
 use super::desk::{Desk, Stop, new_id};
-use super::devices::{challenge, compare, not_gone, owned, same_key, spend, step};
+use super::devices::{
+    Because, challenge, compare, moved, not_gone, not_moved, owned, same_key, step,
+};
 use super::known::Identity;
 use super::statement::refusal_of;
 use super::{Service, grading};
 use crate::code::{Code, Refusal};
 use crate::store::bindings::{self, Binding};
 use crate::store::keys::{self, DeviceKeys};
+use crate::store::orders::{self, OrderRow};
 use crate::store::terms::{self, TermsRow};
 use crate::store::{devices, runners};
 use crate::wire::{self, MAX_REASON};
@@ -25,9 +28,39 @@ use crate::wire::{self, MAX_REASON};
 /// What has to be known of an order while it is carried out.
 struct Handed {
     caller: Identity,
-    /// The order, by the digest of its envelope.
+    /// The order, by the digest of what was signed.
     digest: Digest,
     nonce: Nonce,
+    kind: &'static str,
+}
+
+impl Handed {
+    /// Keeps the order, so that it is never obeyed again.
+    fn keep(&self, desk: &mut Desk<'_>) -> Result<(), Stop> {
+        let kept = orders::add(
+            desk.sql,
+            &OrderRow {
+                digest: self.digest,
+                account: self.caller.account,
+                kind: self.kind.to_owned(),
+                nonce: self.nonce,
+                received_at: desk.now,
+            },
+        )?;
+        match kept {
+            true => Ok(()),
+            false => Err(Code::NonceReused.into()),
+        }
+    }
+
+    fn because(&self, facts: Value) -> Because<'static> {
+        Because {
+            actor: DeviceActor::Owner,
+            cause: "ordered by the owner",
+            order: Some(self.digest),
+            facts,
+        }
+    }
 }
 
 impl Service {
@@ -45,8 +78,9 @@ impl Service {
         compare(&[("account", order.subject().account == caller.account)])?;
         let handed = Handed {
             caller,
-            digest: order.digest(),
+            digest: asked.envelope.payload_digest(),
             nonce: order.issued().nonce,
+            kind: order.subject().order.name(),
         };
         match (order.subject().order.clone(), asked.terms) {
             (Order::RegisterTerms { terms }, Some(document)) => {
@@ -74,16 +108,16 @@ impl Service {
             let Some(id) = order.device() else {
                 return Err(Code::Internal.into());
             };
-            let device = owned(desk, handed.caller.account, id)?;
+            let mut device = owned(desk, handed.caller.account, id)?;
             not_gone(&device)?;
-            spend(desk, id, handed.nonce)?;
+            handed.keep(desk)?;
             let mut done = wire::Ordered {
                 order: handed.digest,
                 level: None,
                 terms: None,
                 evaluated: 0,
             };
-            let device = match order {
+            match order {
                 Order::Approve { key, log_key, .. } => {
                     compare(&[
                         ("key", device.key == Some(key)),
@@ -94,15 +128,14 @@ impl Service {
                         "key": key.key_id(),
                         "log_key": log_key.key_id(),
                     });
-                    moved(desk, device, DeviceEvent::Approve, &handed, facts)?
+                    let because = handed.because(facts);
+                    step(desk, &mut device, DeviceEvent::Approve, because)?;
                 }
                 Order::Bind { runner, .. } => {
                     bind(desk, &handed, id, runner)?;
-                    device
                 }
                 Order::Unbind { runner, .. } => {
                     unbind(desk, &handed, id, runner)?;
-                    device
                 }
                 Order::Revoke {
                     compromised_since,
@@ -114,22 +147,18 @@ impl Service {
                         "compromised_since": compromised_since,
                         "reason": reason,
                     });
-                    let device = moved(desk, device, DeviceEvent::Revoke, &handed, facts)?;
+                    let because = handed.because(facts);
+                    step(desk, &mut device, DeviceEvent::Revoke, because)?;
                     if let Some(since) = compromised_since {
+                        devices::set_compromised_since(desk.sql, id, since)?;
+                        device.compromised_since = Some(since);
                         done.evaluated = grading::doubt(desk, &device, since)?;
                     }
-                    device
                 }
-                Order::Pause { reason, .. } => {
-                    pause(desk, &handed, id, Some(reason))?;
-                    device
-                }
-                Order::Resume { .. } => {
-                    pause(desk, &handed, id, None)?;
-                    device
-                }
-                Order::RegisterTerms { .. } => device,
-            };
+                Order::Pause { reason, .. } => pause(desk, &handed, id, Some(reason))?,
+                Order::Resume { .. } => pause(desk, &handed, id, None)?,
+                Order::RegisterTerms { .. } => return Err(Code::Internal.into()),
+            }
             done.level = Some(device.level);
             Ok(done)
         })
@@ -194,33 +223,46 @@ impl Service {
         if subject.new_key == subject.new_log_key {
             return Err(Refusal::of(Code::KeyInUse).at("new_log_key"));
         }
-        let (digest, nonce) = (said.digest(), said.issued().nonce);
+        let handed = Handed {
+            caller,
+            digest: envelope.payload_digest(),
+            nonce: said.issued().nonce,
+            kind: "rotate_key",
+        };
         self.ask(move |desk| {
-            desk.act_for(&caller)?;
-            let mut device = owned(desk, caller.account, id)?;
+            let account = handed.caller.account;
+            desk.act_for(&handed.caller)?;
+            let mut device = owned(desk, account, id)?;
             not_gone(&device)?;
             same_key(&device, old)?;
-            spend(desk, id, nonce)?;
+            let before = keys::history(desk.sql, id)?;
+            if before.iter().any(|keys| keys.key == subject.new_key) {
+                return Err(Refusal::of(Code::KeyInUse).at("new_key").into());
+            }
+            handed.keep(desk)?;
+            let event = DeviceEvent::RotateKey;
+            let after = device.standing().apply(event, DeviceActor::Owner, desk.now);
+            let after = after.map_err(not_moved)?;
+            // The store moves the device with its keys: the two are one.
             desk.known.forget_keys(id);
-            let facts = json!({
-                "statement": digest,
-                "old_key": old.key_id(),
-                "new_key": subject.new_key.key_id(),
-                "new_log_key": subject.new_log_key.key_id(),
-            });
-            let (event, actor) = (DeviceEvent::RotateKey, DeviceActor::Owner);
-            step(desk, &mut device, event, actor, &digest.to_string(), facts)?;
             let new = DeviceKeys {
                 device: id,
                 key: subject.new_key,
                 log_key: subject.new_log_key,
                 at: desk.now,
-                order: Some(digest),
+                order: Some(handed.digest),
             };
             keys::set_key(desk.sql, &new)?;
+            let facts = json!({
+                "statement": handed.digest,
+                "old_key": old.key_id(),
+                "new_key": subject.new_key.key_id(),
+                "new_log_key": subject.new_log_key.key_id(),
+            });
+            moved(desk, &mut device, event, after, handed.because(facts))?;
             let challenge = match device.challenge_passed_at {
                 Some(_) => None,
-                None => Some(challenge(desk, caller.account, id)?),
+                None => Some(challenge(desk, account, id)?),
             };
             Ok(wire::Standing {
                 level: device.level,
@@ -229,19 +271,6 @@ impl Service {
         })
         .await
     }
-}
-
-fn moved(
-    desk: &mut Desk<'_>,
-    mut device: devices::Device,
-    event: DeviceEvent,
-    handed: &Handed,
-    facts: Value,
-) -> Result<devices::Device, Stop> {
-    let cause = handed.digest.to_string();
-    let actor = DeviceActor::Owner;
-    step(desk, &mut device, event, actor, &cause, facts)?;
-    Ok(device)
 }
 
 fn bind(
@@ -321,6 +350,7 @@ fn add_terms(
     document: String,
 ) -> Result<TermsId, Stop> {
     let account = handed.caller.account;
+    handed.keep(desk)?;
     let row = TermsRow {
         id: new_id!(TermsId, desk.now),
         account,

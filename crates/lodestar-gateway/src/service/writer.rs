@@ -6,10 +6,12 @@ use std::sync::mpsc::{Receiver, RecvTimeoutError};
 use std::time::{Duration, Instant};
 
 use lodestar_core::device::{DeviceLevel, DeviceSettings};
+use lodestar_core::event::EventType;
 use lodestar_core::id::DeviceId;
 use lodestar_log::Clock;
+use serde_json::json;
 
-use super::desk::{Desk, Memory, Stop, Work};
+use super::desk::{Coming, Desk, Memory, Stop, Work};
 use super::devices;
 use super::journal::Journal;
 use super::known::Known;
@@ -35,7 +37,7 @@ pub(super) struct Writer {
     pub(super) clock: Clock,
     pub(super) settings: DeviceSettings,
     pub(super) known: Arc<Known>,
-    pub(super) work: Receiver<Box<dyn Work>>,
+    pub(super) work: Receiver<Coming>,
     pub(super) sweep_every: Duration,
     pub(super) memory: Memory,
     pub(super) report: Report,
@@ -73,9 +75,13 @@ impl Writer {
                 (None, false) => sweep.due.saturating_duration_since(Instant::now()),
             };
             match self.work.recv_timeout(wait) {
-                Ok(first) => self.batch(first),
+                Ok(Coming::Work(first)) => {
+                    if self.batch(first) {
+                        break;
+                    }
+                }
                 Err(RecvTimeoutError::Timeout) => {}
-                Err(RecvTimeoutError::Disconnected) => break,
+                Ok(Coming::End) | Err(RecvTimeoutError::Disconnected) => break,
             }
             if self.memory.recorded && logged.elapsed() >= UNLOGGED {
                 self.log();
@@ -83,7 +89,10 @@ impl Writer {
             }
             self.sweep(&mut sweep);
         }
-        self.memory.recorded = true;
+        while let Ok(Coming::Work(first)) = self.work.try_recv() {
+            self.batch(first);
+        }
+        self.say_stopped();
         self.log();
         // What cannot be closed now is closed by the next start.
         let _ = self.journal.close("the service ended");
@@ -99,12 +108,14 @@ impl Writer {
         }
     }
 
-    /// Does what waits, in one transaction, and then tells everybody.
-    fn batch(&mut self, first: Box<dyn Work>) {
+    /// Does what waits, in one transaction, and then tells everybody. Whether it was the last.
+    fn batch(&mut self, first: Box<dyn Work>) -> bool {
         let mut batch = vec![first];
-        while batch.len() < BATCH {
+        let mut last = false;
+        while batch.len() < BATCH && !last {
             match self.work.try_recv() {
-                Ok(work) => batch.push(work),
+                Ok(Coming::Work(work)) => batch.push(work),
+                Ok(Coming::End) => last = true,
                 Err(_) => break,
             }
         }
@@ -123,6 +134,7 @@ impl Writer {
         for work in batch {
             work.answer();
         }
+        last
     }
 
     fn transact(&mut self, batch: &mut [Box<dyn Work>]) -> Result<(), ()> {
@@ -181,8 +193,8 @@ impl Writer {
     fn log(&mut self) {
         loop {
             match self.journal.drain(self.sql.as_mut()) {
-                Ok(true) => {}
-                Ok(false) => {
+                Ok(drained) if drained.more => {}
+                Ok(_) => {
                     self.memory.recorded = false;
                     return;
                 }
@@ -201,6 +213,20 @@ impl Writer {
                     return;
                 }
             }
+        }
+    }
+
+    /// Records that everything that was asked was answered.
+    fn say_stopped(&mut self) {
+        let mut desk = self.desk();
+        let said = desk
+            .sql
+            .begin()
+            .and_then(|()| desk.sql.act_as_server())
+            .and_then(|()| desk.record(EventType::GATEWAY_STOPPED, &json!({"answered": true})))
+            .and_then(|()| desk.sql.commit());
+        if said.is_err() {
+            let _ = self.sql.rollback();
         }
     }
 

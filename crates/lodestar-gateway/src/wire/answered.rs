@@ -15,7 +15,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use super::TokenKind;
+use crate::store::tokens::TokenKind;
 use crate::code::Code;
 use crate::schema::As;
 
@@ -48,6 +48,23 @@ pub struct Health {
     pub time: Timestamp,
     /// The service's version.
     pub version: String,
+}
+
+/// An account.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Account {
+    /// Which.
+    #[schemars(with = "As<AccountId>")]
+    pub id: AccountId,
+    /// What it is called.
+    #[schemars(with = "As<ActorId>")]
+    pub name: ActorId,
+    /// The key of its owner, which signs orders.
+    #[schemars(with = "As<PublicKey>")]
+    pub owner_key: PublicKey,
+    /// When it was opened.
+    #[schemars(with = "As<Timestamp>")]
+    pub created_at: Timestamp,
 }
 
 /// One page of a list.
@@ -259,6 +276,17 @@ pub struct Token {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(with = "Option<As<Timestamp>>")]
     pub revoked_at: Option<Timestamp>,
+}
+
+/// A token that was taken back.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct TokenRevoked {
+    /// Which.
+    #[schemars(with = "As<TokenId>")]
+    pub id: TokenId,
+    /// When.
+    #[schemars(with = "As<Timestamp>")]
+    pub revoked_at: Timestamp,
 }
 
 /// A token that was made.
@@ -516,4 +544,17 @@ pub struct BattleHeld {
     /// Which.
     #[schemars(with = "As<BattleId>")]
     pub battle: BattleId,
+}
+
+/// How the kill switch stands.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct KillSwitch {
+    /// Whether all signing is stopped.
+    pub on: bool,
+    /// Since when it stands so.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(with = "Option<As<Timestamp>>")]
+    pub since: Option<Timestamp>,
+    /// Why.
+    pub reason: String,
 }

@@ -7,9 +7,10 @@ use lodestar_core::name::ActorId;
 use lodestar_core::statement::Envelope;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use serde_json::value::Value;
+use serde_json::Value;
 
 use crate::schema::As;
+pub use crate::store::tokens::TokenKind;
 
 /// A device to be known. Its keys come together, now or later.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -69,34 +70,6 @@ pub struct Named {
     /// What its owner calls it.
     #[schemars(with = "As<ActorId>")]
     pub name: ActorId,
-}
-
-/// What a token is for.
-#[derive(
-    Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema,
-)]
-#[serde(rename_all = "snake_case")]
-pub enum TokenKind {
-    /// The account's owner: reads, registers, hands in what the owner's key signed.
-    Owner,
-    /// Registers one device, once.
-    Enrol,
-    /// One device: heartbeats, runs, attestations.
-    Device,
-}
-
-impl TokenKind {
-    /// Every kind.
-    pub const ALL: [Self; 3] = [Self::Owner, Self::Enrol, Self::Device];
-
-    /// The word for it.
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Self::Owner => "owner",
-            Self::Enrol => "enrol",
-            Self::Device => "device",
-        }
-    }
 }
 
 /// A token to be made.
