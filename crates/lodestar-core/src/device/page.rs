@@ -76,7 +76,7 @@ pub fn reference_page() -> String {
 fn in_words(time: Duration) -> String {
     let seconds = time.as_secs();
     let units = [(86_400, "d"), (3600, "h"), (60, "min")];
-    match units.iter().find(|(unit, _)| seconds % unit == 0) {
+    match units.iter().find(|(unit, _)| seconds.is_multiple_of(*unit)) {
         Some((unit, name)) => format!("{seconds} ({} {name})", seconds / unit),
         None => seconds.to_string(),
     }

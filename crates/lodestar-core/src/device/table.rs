@@ -129,7 +129,7 @@ pub(super) static RULES: [Rule; 11] = [
         from: &[(Some(Approved), Unhealthy), (Some(Trusted), Unhealthy), (Some(Offline), Unhealthy)] },
     Rule { event: Recover, actor: Server, when: "the cooldown is over, no limit is exceeded still, and the heartbeat is fresh",
         from: &[(Some(Unhealthy), Approved)] },
-    Rule { event: RotateKey, actor: Owner, when: "owner, old key and new key signed; where the level stays, a new challenge opens",
+    Rule { event: RotateKey, actor: Owner, when: "owner, old key and new key signed; unless that leaves it approved, a new challenge opens",
         from: &[(Some(Pending), Pending), (Some(Approved), Approved), (Some(Trusted), Approved), (Some(Offline), Offline),
             (Some(Unhealthy), Unhealthy)] },
     Rule { event: Revoke, actor: Owner, when: "for good",

@@ -23,6 +23,10 @@ pub struct OwnerOrder {
 /// What an owner can order.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "kind", rename_all = "snake_case", deny_unknown_fields)]
+#[expect(
+    clippy::large_enum_variant,
+    reason = "an order is read, obeyed and dropped; there is never more than one at hand"
+)]
 pub enum Order {
     /// The device, with these keys, is one of the owner's.
     Approve {
