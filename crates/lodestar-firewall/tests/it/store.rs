@@ -8,6 +8,7 @@ mod ledger;
 mod postgres;
 mod processes;
 mod same;
+mod server;
 mod sqlite;
 
 pub(crate) mod rows;

@@ -1,4 +1,4 @@
-//! The gateway from outside: runs that real sessions made, and everything that is done to them on the way.
+//! The gateway as its callers see it: its rooms, its databases, its routes, and runs that real sessions made.
 #![allow(
     clippy::unwrap_used,
     reason = "a test that unwraps an error has failed"
@@ -6,3 +6,4 @@
 
 mod bundle;
 mod ran;
+mod store;
