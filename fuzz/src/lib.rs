@@ -27,6 +27,7 @@ mod policy_suite;
 mod policy_text;
 mod proof;
 mod protected_path;
+mod run_bundle;
 pub mod sample;
 mod tool_arguments;
 mod url;
@@ -50,6 +51,7 @@ pub use policy_suite::policy_suite;
 pub use policy_text::{fits, policy_text};
 pub use proof::proof;
 pub use protected_path::{protected_path, reached};
+pub use run_bundle::{has_head, run_bundle, ticket};
 pub use tool_arguments::{judged, tool_arguments};
 pub use url::url;
 
@@ -65,6 +67,7 @@ pub const TARGETS: &[(&str, Target)] = &[
     ("device_statement", device_statement),
     ("proof", proof),
     ("bundle", bundle),
+    ("run_bundle", run_bundle),
     ("memory_export", memory_export),
     ("policy_text", policy_text),
     ("policy_suite", policy_suite),

@@ -55,7 +55,7 @@ impl Default for Limits {
 /// How long it is worth waiting for a log of so many events to be judged: several times of what an honest one
 /// takes on a slow machine.
 pub fn patience(events: u64) -> Duration {
-    Duration::from_secs(10).saturating_add(Duration::from_micros(500).saturating_mul(
-        u32::try_from(events).unwrap_or(u32::MAX),
-    ))
+    Duration::from_secs(10).saturating_add(
+        Duration::from_micros(500).saturating_mul(u32::try_from(events).unwrap_or(u32::MAX)),
+    )
 }

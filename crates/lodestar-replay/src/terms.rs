@@ -94,7 +94,9 @@ pub enum TermsError {
     #[error("the terms cannot be read: {0}")]
     Shape(String),
     /// There is something in them that nobody reads, or something is left to be guessed.
-    #[error("the terms have members that are not known, or lack some that are: write them out whole")]
+    #[error(
+        "the terms have members that are not known, or lack some that are: write them out whole"
+    )]
     NotWhole,
     /// Another version's.
     #[error("this is `{0}`, not `{TERMS_FORMAT}`")]
@@ -163,8 +165,8 @@ impl Terms {
         }
         let value = canonical::parse(document)?;
         let whole = canonical::to_vec(&value)?;
-        let terms: Self =
-            serde_json::from_value(value).map_err(|problem| TermsError::Shape(problem.to_string()))?;
+        let terms: Self = serde_json::from_value(value)
+            .map_err(|problem| TermsError::Shape(problem.to_string()))?;
         if terms.format != TERMS_FORMAT {
             return Err(TermsError::Format(Excerpt::of(&terms.format)));
         }
@@ -218,7 +220,13 @@ impl TermsPolicy {
                 text,
                 signature,
                 keys,
-            } => Policy::load(text.as_bytes(), Some(signature), keys, Unsigned::Refused, at),
+            } => Policy::load(
+                text.as_bytes(),
+                Some(signature),
+                keys,
+                Unsigned::Refused,
+                at,
+            ),
         }
     }
 
@@ -230,4 +238,3 @@ impl TermsPolicy {
         }
     }
 }
-

@@ -1,9 +1,10 @@
 //! Writes the sample log and the seeds of all targets anew:
 //! `cargo run --package lodestar-fuzz --example seeds`. Needed when a format changes. With `bundle` behind
 //! it, it writes the bundles of the sample log that is there, and nothing else; with `device_statement`, the
-//! statements of devices and owners.
+//! statements of devices and owners; with `run_bundle`, those of a run.
 
 mod gate;
+mod run;
 
 use std::collections::BTreeSet;
 use std::error::Error;
@@ -51,6 +52,7 @@ fn main() -> Done {
             return seeds.bundle(&dir, &trust);
         }
         Some("device_statement") => return seeds.device_statement(),
+        Some("run_bundle") => return seeds.run_bundle(),
         _ => {}
     }
     seeds.canonical_json()?;
@@ -70,6 +72,7 @@ fn main() -> Done {
         }
     }
     seeds.bundle(&dir, &trust)?;
+    seeds.run_bundle()?;
     if sample.exists() {
         fs::remove_dir_all(&sample)?;
     }
@@ -447,6 +450,40 @@ impl Seeds {
         ];
         for (name, text) in seeds {
             self.write(target, name, text.as_bytes())?;
+        }
+        Ok(())
+    }
+
+    /// The log of a run, whole and damaged.
+    fn run_bundle(&self) -> Done {
+        let target = "run_bundle";
+        let whole = run::bundle()?;
+        let end = whole.iter().position(|byte| *byte == b'\n');
+        let end = end.ok_or("no head")?;
+        let head = str::from_utf8(&whole[..end])?;
+        let with = |from: &str, to: &str| {
+            let changed = head.replacen(from, to, 1);
+            [changed.as_bytes(), &whole[end..]].concat()
+        };
+        let mut flipped = whole.clone();
+        flipped[end + 9] ^= 4;
+        let seeds: [(&str, Vec<u8>); 10] = [
+            ("ok-cut", whole[..whole.len() / 2].to_vec()),
+            ("ok-head", whole[..=end].to_vec()),
+            ("ok-flipped", flipped),
+            ("ok-trailing", [&whole[..], b"\n"].concat()),
+            ("bad-empty", Vec::new()),
+            ("bad-format", with("run-bundle/1", "run-bundle/2")),
+            (
+                "bad-name",
+                with("\"events.ndjson\"", "\"../events.ndjson\""),
+            ),
+            ("bad-session", with("\"s1\"", "\"..\"")),
+            ("bad-space", with(":", ": ")),
+            ("ok-sample", whole.clone()),
+        ];
+        for (name, bytes) in seeds {
+            self.write(target, name, &bytes)?;
         }
         Ok(())
     }

@@ -199,7 +199,9 @@ impl Contents {
         match EventType::parse(line.kind().as_bytes()) {
             Some(EventType::SESSION_CLOSED) => self.is_closed = true,
             Some(EventType::LOG_RECOVERED) => {
-                let record = line.payload().map(serde_json::from_slice::<RecoveredRecord>);
+                let record = line
+                    .payload()
+                    .map(serde_json::from_slice::<RecoveredRecord>);
                 if let Some(Ok(record)) = record
                     && let Some(name) = Name::recovered(&record.kept)
                 {

@@ -118,7 +118,9 @@ fn read(line: &[u8]) -> Result<Header, Fault> {
         serde_json::from_value(value).map_err(|problem| bad(problem.to_string()))?;
     match canonical::to_vec(&header).is_ok_and(|spelt| spelt == line) {
         true => Ok(header),
-        false => Err(bad("it is not spelt in the one way that there is".to_owned())),
+        false => Err(bad(
+            "it is not spelt in the one way that there is".to_owned()
+        )),
     }
 }
 
@@ -181,12 +183,7 @@ impl Hashing<'_> {
     }
 
     /// Copies the next file, and gives its digest.
-    fn copy(
-        &mut self,
-        bytes: u64,
-        name: &str,
-        out: &mut dyn Write,
-    ) -> Result<Digest, BundleError> {
+    fn copy(&mut self, bytes: u64, name: &str, out: &mut dyn Write) -> Result<Digest, BundleError> {
         let mut hasher = Hasher::new();
         let mut left = bytes;
         while left > 0 {

@@ -124,9 +124,9 @@ impl Tool for BoxTool {
     fn call<'a>(&'a self, call: Call<'a>) -> Calling<'a> {
         Box::pin(async move {
             let lines = call.arguments().get("lines").and_then(Value::as_u64);
-            Ok(Output::text("something was read\n".repeat(
-                usize::try_from(lines.unwrap_or(1)).unwrap(),
-            )))
+            Ok(Output::text(
+                "something was read\n".repeat(usize::try_from(lines.unwrap_or(1)).unwrap()),
+            ))
         })
     }
 }

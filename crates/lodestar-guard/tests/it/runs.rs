@@ -583,9 +583,7 @@ async fn what_rests_on_beliefs_of_other_sessions_is_neither_for_nor_against_a_ru
 async fn a_run_goes_on_only_as_the_run_that_it_was() {
     let project = Project::new();
     let open = |ticket: Option<RunTicket>| {
-        let setup = project
-            .setup(&config(false), &three())
-            .holds(Holds::Leave);
+        let setup = project.setup(&config(false), &three()).holds(Holds::Leave);
         let setup = match ticket {
             Some(ticket) => setup.run(ticket),
             None => setup,

@@ -172,7 +172,8 @@ fn check_opening(
     policy: &Policy,
     judgement: &mut Judgement,
 ) -> bool {
-    let is_text = opening.policy.text == policy.source() && opening.policy.digest == policy.digest();
+    let is_text =
+        opening.policy.text == policy.source() && opening.policy.digest == policy.digest();
     let parts = [
         (Part::Agent, terms.agents.contains(&opening.agent)),
         (Part::Policy, is_text),
@@ -222,10 +223,14 @@ fn follow(
     judgement: &mut Judgement,
 ) -> Result<(), ReplayError> {
     let mut watch = Watch::new(terms, moments);
-    let mut seen = |event: &Event, said: Result<&Recorded, _>, _: &_| {
-        watch.see(event, said.ok(), judgement);
-    };
-    let replay = match derive_alone(log, session, &terms.operators, patience, &mut seen) {
+    let derived = derive_alone(
+        log,
+        session,
+        &terms.operators,
+        patience,
+        &mut |event, said, _| watch.see(event, said.ok(), judgement),
+    );
+    let replay = match derived {
         Ok(replay) => replay,
         Err(DeriveError::Replay(
             problem @ (ReplayError::Io(_) | ReplayError::Store(_) | ReplayError::OutOfPatience),

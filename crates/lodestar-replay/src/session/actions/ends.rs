@@ -158,7 +158,9 @@ impl Actions {
                 Some(_) => notes.differ(what, "that the action was never cleared"),
                 None => notes.differ(what, "that no such action was proposed"),
             },
-            Err(problem) => notes.differ(format!("{what} that cannot be read: {problem}"), "nothing"),
+            Err(problem) => {
+                notes.differ(format!("{what} that cannot be read: {problem}"), "nothing")
+            }
         }
     }
 
