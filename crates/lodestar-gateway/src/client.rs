@@ -213,7 +213,8 @@ impl GatewayClient {
 
     /// The account that the token is of.
     pub async fn account(&self) -> Result<wire::Account, GatewayError> {
-        self.ask(Method::Get, &["v1", "account"], &[], NOTHING).await
+        self.ask(Method::Get, &["v1", "account"], &[], NOTHING)
+            .await
     }
 
     /// Makes a device known.
@@ -221,7 +222,8 @@ impl GatewayClient {
         &self,
         asked: &wire::RegisterDevice,
     ) -> Result<wire::DeviceRegistered, GatewayError> {
-        self.ask(Method::Post, &["v1", "devices"], &[], Some(asked)).await
+        self.ask(Method::Post, &["v1", "devices"], &[], Some(asked))
+            .await
     }
 
     /// The account's devices, page by page.
@@ -303,7 +305,8 @@ impl GatewayClient {
 
     /// Hands in an `owner-order`, with the terms that it registers if it does.
     pub async fn order(&self, asked: &wire::HandInOrder) -> Result<wire::Ordered, GatewayError> {
-        self.ask(Method::Post, &["v1", "orders"], &[], Some(asked)).await
+        self.ask(Method::Post, &["v1", "orders"], &[], Some(asked))
+            .await
     }
 
     /// The terms that the account registered, page by page.
@@ -322,7 +325,8 @@ impl GatewayClient {
 
     /// Makes an agent known.
     pub async fn register_agent(&self, asked: &wire::Named) -> Result<wire::Agent, GatewayError> {
-        self.ask(Method::Post, &["v1", "agents"], &[], Some(asked)).await
+        self.ask(Method::Post, &["v1", "agents"], &[], Some(asked))
+            .await
     }
 
     /// The account's agents, page by page.
@@ -334,11 +338,9 @@ impl GatewayClient {
     }
 
     /// Makes a runner known.
-    pub async fn register_runner(
-        &self,
-        asked: &wire::Named,
-    ) -> Result<wire::Runner, GatewayError> {
-        self.ask(Method::Post, &["v1", "runners"], &[], Some(asked)).await
+    pub async fn register_runner(&self, asked: &wire::Named) -> Result<wire::Runner, GatewayError> {
+        self.ask(Method::Post, &["v1", "runners"], &[], Some(asked))
+            .await
     }
 
     /// The account's runners, page by page.
@@ -354,7 +356,8 @@ impl GatewayClient {
         &self,
         asked: &wire::MakeToken,
     ) -> Result<wire::TokenMade, GatewayError> {
-        self.ask(Method::Post, &["v1", "tokens"], &[], Some(asked)).await
+        self.ask(Method::Post, &["v1", "tokens"], &[], Some(asked))
+            .await
     }
 
     /// The account's tokens, page by page.
@@ -376,7 +379,8 @@ impl GatewayClient {
         &self,
         asked: &wire::RegisterRun,
     ) -> Result<wire::RunRegistered, GatewayError> {
-        self.ask(Method::Post, &["v1", "runs"], &[], Some(asked)).await
+        self.ask(Method::Post, &["v1", "runs"], &[], Some(asked))
+            .await
     }
 
     /// The account's runs, page by page.
@@ -457,7 +461,8 @@ impl GatewayClient {
         &self,
         after: Option<SubmissionId>,
     ) -> Result<wire::Page<wire::Submission>, GatewayError> {
-        self.list("submissions", after.map(|it| it.to_string())).await
+        self.list("submissions", after.map(|it| it.to_string()))
+            .await
     }
 
     /// One submission.
@@ -515,9 +520,15 @@ mod tests {
     fn something_else_that_answers_is_named_and_inert() {
         let body = b"<html>\x1b[31mnot found</html>";
         let problem = read::<wire::Health>(404, None, body).unwrap_err();
-        assert!(matches!(problem, GatewayError::Unreadable { status: 404, .. }));
+        assert!(matches!(
+            problem,
+            GatewayError::Unreadable { status: 404, .. }
+        ));
         let shown = problem.to_string();
-        assert!(shown.bytes().all(|byte| (b' '..=b'~').contains(&byte)), "{shown}");
+        assert!(
+            shown.bytes().all(|byte| (b' '..=b'~').contains(&byte)),
+            "{shown}"
+        );
         assert!(read::<wire::Health>(200, None, b"{}").is_err());
     }
 }

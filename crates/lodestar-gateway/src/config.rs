@@ -145,14 +145,29 @@ impl HttpConfig {
     fn validate(&self) -> Result<(), ConfigError> {
         let ranges = [
             ("http.connections", self.connections as u64, 1, 1 << 20),
-            ("http.token_per_second", self.token_per_second.into(), 1, 1 << 20),
+            (
+                "http.token_per_second",
+                self.token_per_second.into(),
+                1,
+                1 << 20,
+            ),
             ("http.token_burst", self.token_burst.into(), 1, 1 << 20),
-            ("http.address_per_second", self.address_per_second.into(), 1, 1 << 20),
+            (
+                "http.address_per_second",
+                self.address_per_second.into(),
+                1,
+                1 << 20,
+            ),
             ("http.address_burst", self.address_burst.into(), 1, 1 << 20),
             ("http.bundle_bytes", self.bundle_bytes, 1 << 10, 1 << 32),
             ("http.head_seconds", self.head_seconds, 1, LONGEST),
             ("http.deadline_seconds", self.deadline_seconds, 1, LONGEST),
-            ("http.bundle_deadline_seconds", self.bundle_deadline_seconds, 1, LONGEST),
+            (
+                "http.bundle_deadline_seconds",
+                self.bundle_deadline_seconds,
+                1,
+                LONGEST,
+            ),
             ("http.closing_seconds", self.closing_seconds, 1, LONGEST),
         ];
         ranges.into_iter().try_for_each(in_range)
@@ -208,7 +223,10 @@ mod tests {
     fn nothing_said_is_this_machine_and_sqlite() {
         let config = GatewayConfig::read("", Path::new("/etc/lodestar")).unwrap();
         assert!(config.http.listen.ip().is_loopback());
-        assert_eq!(config.database().unwrap(), "/etc/lodestar/gateway/gateway.db");
+        assert_eq!(
+            config.database().unwrap(),
+            "/etc/lodestar/gateway/gateway.db"
+        );
         assert_eq!(config.devices, DeviceSettings::default());
     }
 

@@ -8,9 +8,7 @@ use crate::http::{Face, Route, Takes, Who, routes};
 use crate::schema::{As, Spelled};
 use crate::wire::Failure;
 
-use lodestar_core::id::{
-    AccountId, BattleId, DeviceId, RunId, SubmissionId, TermsId, TokenId,
-};
+use lodestar_core::id::{AccountId, BattleId, DeviceId, RunId, SubmissionId, TermsId, TokenId};
 
 /// The document of the public face.
 pub fn document() -> Value {
@@ -192,7 +190,10 @@ mod tests {
                 assert!(names.insert(operation_id(route)), "{route:?}");
             }
             let paths = document["paths"].as_object().unwrap();
-            let written: usize = paths.values().map(|path| path.as_object().unwrap().len()).sum();
+            let written: usize = paths
+                .values()
+                .map(|path| path.as_object().unwrap().len())
+                .sum();
             let meant = routes.iter().filter(|route| route.face == face).count();
             assert_eq!(written, meant);
         }
@@ -235,7 +236,14 @@ mod tests {
     fn what_is_asked_has_no_unknown_fields() {
         let document = document();
         let schemas = document["components"]["schemas"].as_object().unwrap();
-        for name in ["RegisterDevice", "Stated", "HandInOrder", "RegisterRun", "Attest", "HandIn"] {
+        for name in [
+            "RegisterDevice",
+            "Stated",
+            "HandInOrder",
+            "RegisterRun",
+            "Attest",
+            "HandIn",
+        ] {
             assert_eq!(schemas[name]["additionalProperties"], false, "{name}");
         }
     }

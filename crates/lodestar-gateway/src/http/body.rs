@@ -96,7 +96,8 @@ const DEEPEST: usize = 100;
 /// What a body says.
 pub(super) fn read<T: DeserializeOwned>(body: &[u8]) -> Result<T, Refusal> {
     let malformed = |why: String| Refusal::saying(Code::MalformedJson, why);
-    let text = str::from_utf8(body).map_err(|_| malformed("the body is not in UTF-8".to_owned()))?;
+    let text =
+        str::from_utf8(body).map_err(|_| malformed("the body is not in UTF-8".to_owned()))?;
     if is_deeper(body, DEEPEST) {
         let why = format!("the body is nested deeper than {DEEPEST} levels");
         return Err(malformed(why));
@@ -182,7 +183,10 @@ mod tests {
             assert_eq!(code::<Named>(body), Code::InvalidBody, "{body}");
         }
         assert!(read::<Named>(br#"{"name":"a"}"#).is_ok());
-        assert_eq!(code::<Attest>(r#"{"device_trusted":"yes"}"#), Code::InvalidBody);
+        assert_eq!(
+            code::<Attest>(r#"{"device_trusted":"yes"}"#),
+            Code::InvalidBody
+        );
     }
 
     #[test]

@@ -147,13 +147,19 @@ impl Limits {
 
     /// A request from an address.
     pub(crate) fn from(&self, from: From, now: Instant) -> Result<(), Duration> {
-        let mut buckets = self.addresses.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut buckets = self
+            .addresses
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner);
         buckets.take(from, 1.0, now)
     }
 
     /// A wrong token from an address.
     pub(crate) fn guessed(&self, from: From, now: Instant) {
-        let mut buckets = self.addresses.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut buckets = self
+            .addresses
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner);
         buckets.charge(from, GUESS, now);
     }
 

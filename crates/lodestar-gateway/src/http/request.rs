@@ -111,7 +111,11 @@ pub(super) fn router(shared: &Arc<Shared>, face: Face) -> Router {
     }
     let nowhere = |code: Code| {
         let shared = Arc::clone(shared);
-        move |request: Request| async move { shared.nowhere(code, &request).await }
+        move |request: Request| {
+            let shared = Arc::clone(&shared);
+            let from = origin(&request);
+            async move { shared.nowhere(code, from).await }
+        }
     };
     router
         .method_not_allowed_fallback(nowhere(Code::MethodNotAllowed))
@@ -152,16 +156,22 @@ impl Shared {
     }
 
     /// A request to no route.
-    async fn nowhere(&self, code: Code, request: &Request) -> Response {
-        let from = origin(request);
+    async fn nowhere(&self, code: Code, from: From) -> Response {
         let refusal = match self.limits.from(from, Instant::now()) {
             Ok(()) => Refusal::of(code),
             Err(wait) => too_many(wait),
         };
         let (kind, caller) = (EventType::GATEWAY_REFUSED, Caller::Nobody);
         // The path is whatever somebody wrote; the log is not for that.
-        self.refuse(kind, "nowhere".to_owned(), Vec::new(), caller, from, refusal)
-            .await
+        self.refuse(
+            kind,
+            "nowhere".to_owned(),
+            Vec::new(),
+            caller,
+            from,
+            refusal,
+        )
+        .await
     }
 
     async fn answer(
@@ -318,12 +328,18 @@ fn listing(route: &Route, query: Option<&str>) -> Result<Listing, Refusal> {
             (false, _) => return Err(wrong("this route takes no query".to_owned())),
         };
         if std::mem::replace(&mut seen[at], true) {
-            return Err(wrong(format!("`{}` is there twice", ["after", "limit"][at])));
+            return Err(wrong(format!(
+                "`{}` is there twice",
+                ["after", "limit"][at]
+            )));
         }
         match at {
             0 => listing.after = Some(value.to_owned()),
             _ => {
-                let limit = value.parse().ok().filter(|limit| (1..=MOST).contains(limit));
+                let limit = value
+                    .parse()
+                    .ok()
+                    .filter(|limit| (1..=MOST).contains(limit));
                 let of = || wrong(format!("`limit` is a number from 1 to {MOST}")).at("limit");
                 listing.limit = limit.ok_or_else(of)?;
             }

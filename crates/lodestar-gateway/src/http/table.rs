@@ -65,12 +65,7 @@ fn about_the_service() -> Vec<Route> {
             "Says that the service can decide, and what time it has.",
         )
         .by(|asked| async move { asked.service.health().await }),
-        Route::get(
-            "/v1/openapi.json",
-            Who::Anybody,
-            "Gives this document.",
-        )
-        .by(move |_| {
+        Route::get("/v1/openapi.json", Who::Anybody, "Gives this document.").by(move |_| {
             let document = Arc::clone(&document);
             async move {
                 let made = document.get_or_init(|| Arc::new(crate::openapi::document()));
@@ -100,12 +95,16 @@ fn devices() -> Vec<Route> {
                 let (after, limit) = (asked.after()?, asked.listing.limit);
                 asked.service.devices(known(&asked)?, after, limit).await
             }),
-        Route::get("/v1/devices/{device}", Who::OwnerOrDevice, "Shows a device.")
-            .refused_as(refused)
-            .by(|asked| async move {
-                let device = asked.parameter("device")?;
-                asked.service.device(known(&asked)?, device).await
-            }),
+        Route::get(
+            "/v1/devices/{device}",
+            Who::OwnerOrDevice,
+            "Shows a device.",
+        )
+        .refused_as(refused)
+        .by(|asked| async move {
+            let device = asked.parameter("device")?;
+            asked.service.device(known(&asked)?, device).await
+        }),
         Route::put(
             "/v1/devices/{device}/key",
             Who::Owner,
@@ -136,7 +135,9 @@ fn devices() -> Vec<Route> {
         .taking(|asked, body: wire::Stated| async move {
             let (caller, device) = (known(&asked)?, asked.parameter("device")?);
             let service = &asked.service;
-            service.answer_challenge(caller, device, &body.envelope).await
+            service
+                .answer_challenge(caller, device, &body.envelope)
+                .await
         }),
         Route::post(
             "/v1/devices/{device}/heartbeats",
@@ -146,7 +147,10 @@ fn devices() -> Vec<Route> {
         .refused_as(EventType::DEVICE_HEARTBEAT_REFUSED)
         .taking(|asked, body: wire::Stated| async move {
             let (caller, device) = (known(&asked)?, asked.parameter("device")?);
-            asked.service.heartbeat(caller, device, &body.envelope).await
+            asked
+                .service
+                .heartbeat(caller, device, &body.envelope)
+                .await
         }),
         Route::get(
             "/v1/devices/{device}/directives",
@@ -342,7 +346,10 @@ fn submissions() -> Vec<Route> {
         .refused_as(refused)
         .by(|asked| async move {
             let (after, limit) = (asked.after()?, asked.listing.limit);
-            asked.service.submissions(known(&asked)?, after, limit).await
+            asked
+                .service
+                .submissions(known(&asked)?, after, limit)
+                .await
         }),
         Route::get(
             "/v1/submissions/{submission}",

@@ -12,6 +12,7 @@ use lodestar_core::device::{DeviceLevel, StrikeKind};
 use lodestar_core::event::EventType;
 use lodestar_core::id::{AttestationId, RunId};
 use lodestar_core::key::PublicKey;
+use lodestar_core::name::SessionId;
 use lodestar_core::statement::{RunPredicate, VerifiedAttestation};
 use lodestar_kernel::opening::RunTicket;
 use lodestar_replay::Patience;
@@ -41,6 +42,7 @@ const REASONS: usize = 3;
 /// Everything that a bundle is judged by, as it was stored.
 struct Case {
     run: Run,
+    session: SessionId,
     bundle: BundleRow,
     checkpoints: Vec<String>,
     terms: String,
@@ -147,6 +149,7 @@ fn look_up(
     compare(&[("session", checkpoints.last().is_some_and(is_its))])?;
     let terms = terms::get(desk.sql, run.terms)?.ok_or(Code::TermsUnknown)?;
     Ok(Case {
+        session: attestation.session.clone(),
         log_key,
         checkpoints,
         terms: terms.document,
@@ -187,6 +190,7 @@ fn find(folder: &Folder, case: &Case) -> Result<Findings, Refusal> {
         bundle: case.bundle.digest,
         log_key: &case.log_key,
         operators: &terms.operators,
+        session: Some(&case.session),
         root: case.bundle.root,
         size: case.bundle.size,
         checkpoints: &case.checkpoints,
@@ -340,7 +344,11 @@ fn overwritten(
 ) -> Result<(), Stop> {
     let facts = [
         ("device_trusted", asked.device_trusted, device_trusted),
-        ("gateway_verified", asked.gateway_verified, row.gateway_verified),
+        (
+            "gateway_verified",
+            asked.gateway_verified,
+            row.gateway_verified,
+        ),
         ("policy_passed", asked.policy_passed, row.policy_passed),
     ];
     let mut changed = serde_json::Map::new();

@@ -29,11 +29,7 @@ use crate::wire;
 const RUNNERS: usize = 64;
 
 /// A device of whoever asks.
-pub(super) fn owned(
-    desk: &mut Desk<'_>,
-    account: AccountId,
-    id: DeviceId,
-) -> Result<Device, Stop> {
+pub(super) fn owned(desk: &mut Desk<'_>, account: AccountId, id: DeviceId) -> Result<Device, Stop> {
     let found = devices::get(desk.sql, id)?;
     let device = found.filter(|device| device.account == account);
     device.ok_or_else(|| Code::DeviceUnknown.into())

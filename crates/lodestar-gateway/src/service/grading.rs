@@ -121,11 +121,7 @@ pub(super) fn reward(
 }
 
 /// Evaluates again what a device attested since it may have been somebody else's; how many runs.
-pub(super) fn doubt(
-    desk: &mut Desk<'_>,
-    device: &Device,
-    since: Timestamp,
-) -> Result<u32, Stop> {
+pub(super) fn doubt(desk: &mut Desk<'_>, device: &Device, since: Timestamp) -> Result<u32, Stop> {
     let doubted = attestations::of_device_since(desk.sql, device.id, since)?;
     let mut seen: Vec<RunId> = doubted.iter().map(|attestation| attestation.run).collect();
     seen.sort_unstable();
@@ -138,10 +134,7 @@ pub(super) fn doubt(
 }
 
 /// What holds of a run now, for whoever asks.
-pub(super) fn latest(
-    desk: &mut Desk<'_>,
-    run: RunId,
-) -> Result<Option<wire::Evaluation>, Stop> {
+pub(super) fn latest(desk: &mut Desk<'_>, run: RunId) -> Result<Option<wire::Evaluation>, Stop> {
     let found = evaluations::latest(desk.sql, run)?;
     Ok(found.as_ref().map(shown))
 }

@@ -203,7 +203,9 @@ fn last_number(log: &ProjectLog, session: &SessionId) -> Result<u64, JournalErro
         .next_event()
         .map_err(|problem| broken(problem.to_string()))?
     {
-        let payload = event.inline().map_err(|problem| broken(problem.to_string()))?;
+        let payload = event
+            .inline()
+            .map_err(|problem| broken(problem.to_string()))?;
         let number = |name: &str| payload.as_ref()?.get(name)?.as_u64();
         let found = match event.seq {
             0 => number("after"),

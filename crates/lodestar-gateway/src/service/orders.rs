@@ -379,7 +379,9 @@ fn read_terms(document: &Value, now: Timestamp) -> Result<(Digest, Digest, Strin
     let bytes = canonical::to_vec(document).map_err(|problem| malformed(problem.to_string()))?;
     let terms = Terms::parse(&bytes).map_err(not_terms)?;
     let policy = terms.check(now).map_err(not_terms)?;
-    let digest = terms.digest().map_err(|problem| malformed(problem.to_string()))?;
+    let digest = terms
+        .digest()
+        .map_err(|problem| malformed(problem.to_string()))?;
     let document = String::from_utf8(bytes).map_err(|problem| malformed(problem.to_string()))?;
     Ok((digest, policy.digest(), document))
 }

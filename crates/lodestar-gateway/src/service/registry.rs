@@ -198,8 +198,7 @@ impl Service {
             if !agents::add(desk.sql, &agent)? {
                 return Err(Code::NameTaken.into());
             }
-            let payload =
-                json!({"account": caller.account, "agent": agent.id, "name": agent.name});
+            let payload = json!({"account": caller.account, "agent": agent.id, "name": agent.name});
             desk.record(EventType::RUN_AGENT_REGISTERED, &payload)?;
             agent_shown(agent)
         })

@@ -35,11 +35,7 @@ const BUNDLES: usize = 4;
 const STATEMENT: usize = 16 << 10;
 
 /// A run of whoever asks; of a device that asks, its own.
-pub(super) fn owned_run(
-    desk: &mut Desk<'_>,
-    caller: &Identity,
-    id: RunId,
-) -> Result<Run, Stop> {
+pub(super) fn owned_run(desk: &mut Desk<'_>, caller: &Identity, id: RunId) -> Result<Run, Stop> {
     let found = runs::get(desk.sql, id)?;
     let found = found.filter(|run| run.account == caller.account);
     let run = found.ok_or(Code::RunUnknown)?;
@@ -52,7 +48,10 @@ pub(super) fn owned_run(
 /// The key that a run's log has to be signed with: the one that the device had when the run was registered.
 pub(super) fn log_key(desk: &mut Desk<'_>, run: &Run) -> Result<PublicKey, Stop> {
     let history = keys::history(desk.sql, run.device)?;
-    let then = history.iter().rev().find(|keys| keys.at <= run.registered_at);
+    let then = history
+        .iter()
+        .rev()
+        .find(|keys| keys.at <= run.registered_at);
     let keys = then.or(history.first()).ok_or(Code::DeviceWithoutKey)?;
     Ok(keys.log_key)
 }
@@ -148,9 +147,8 @@ impl Service {
             not_gone(&device)?;
             let key = log_key(desk, &run)?;
             let read = bundle::checkpoint(&asked.note, &key);
-            let read = read.map_err(|fault| {
-                Refusal::saying(Code::CheckpointInvalid, fault.to_string())
-            })?;
+            let read =
+                read.map_err(|fault| Refusal::saying(Code::CheckpointInvalid, fault.to_string()))?;
             let before = runs::checkpoints(desk.sql, id)?;
             let behind = |why: &str| Stop::from(Refusal::saying(Code::CheckpointBehind, why));
             if let Some(last) = before.last() {

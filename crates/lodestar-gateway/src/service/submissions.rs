@@ -208,7 +208,10 @@ fn places(desk: &mut Desk<'_>, battle: BattleId) -> Result<Vec<wire::Place>, Sto
     let mut entries = Vec::with_capacity(part.len());
     for participation in part {
         let mut best = None;
-        for submission in handed.iter().filter(|it| it.account == participation.account) {
+        for submission in handed
+            .iter()
+            .filter(|it| it.account == participation.account)
+        {
             let agents = agents_of(desk, submission.id)?;
             // Without a run, it is the whole account's.
             if !agents.is_empty() && !agents.contains(&participation.agent) {

@@ -15,9 +15,9 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use crate::store::tokens::TokenKind;
 use crate::code::Code;
 use crate::schema::As;
+use crate::store::tokens::TokenKind;
 
 /// A refusal.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
