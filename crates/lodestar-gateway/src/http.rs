@@ -12,7 +12,7 @@ mod serve;
 mod table;
 
 pub use route::{Face, Route, Takes, Who};
-pub use serve::{BindError, SOCKET, Server};
+pub use serve::{BindError, SOCKET, ServeError, Server, serve};
 pub use table::routes;
 
 pub(crate) use body::Pieces;

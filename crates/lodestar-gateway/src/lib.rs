@@ -12,6 +12,7 @@
 //! | [`openapi`] | the routes as a document |
 //! | [`bundle`] | a run's log on its way, and whether it is what was attested |
 //! | [`client`] | the other side of the routes |
+//! | [`daemon`] | what runs on a device: says that it is there, and obeys |
 //! | [`config`], [`token`] | how a service is set up; what somebody may show it |
 #![deny(missing_docs)]
 
@@ -19,6 +20,7 @@ pub mod bundle;
 pub mod client;
 pub mod code;
 pub mod config;
+pub mod daemon;
 pub mod http;
 pub mod openapi;
 mod schema;

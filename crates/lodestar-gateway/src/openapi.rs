@@ -1,5 +1,7 @@
 //! The API as a document: OpenAPI 3.1, made of the routes and of the types that they read and write.
 
+mod page;
+
 use schemars::SchemaGenerator;
 use schemars::generate::SchemaSettings;
 use serde_json::{Map, Value, json};
@@ -18,6 +20,11 @@ pub fn document() -> Value {
 /// The document of the platform's, which is served on the service's own socket.
 pub fn platform_document() -> Value {
     of(&routes(), Face::Platform)
+}
+
+/// Both as a page of the reference, in Markdown.
+pub fn reference_page() -> String {
+    page::page(&document(), &platform_document())
 }
 
 fn of(routes: &[Route], face: Face) -> Value {

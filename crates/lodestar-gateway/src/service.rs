@@ -278,6 +278,20 @@ fn page<T>(mut items: Vec<T>, limit: usize, id: impl Fn(&T) -> String) -> wire::
     wire::Page { items, next }
 }
 
+/// Whether a reason is one: some words, on one line.
+fn check_reason(reason: &str, otherwise: Code) -> Result<(), Refusal> {
+    let length = reason.chars().count();
+    let plain = !reason.chars().any(char::is_control);
+    match plain && (1..=wire::MAX_REASON).contains(&length) {
+        true => Ok(()),
+        false => {
+            let most = wire::MAX_REASON;
+            let why = format!("a reason has 1 to {most} characters, and no line ends");
+            Err(Refusal::saying(otherwise, why).at("reason"))
+        }
+    }
+}
+
 /// A name out of the store, where every name was one.
 fn name(text: &str) -> Result<ActorId, Refusal> {
     ActorId::new(text).map_err(|_| Refusal::of(Code::Internal))

@@ -139,8 +139,12 @@ impl Shared {
         let mut caller = Caller::Nobody;
         let named = parameters.clone().unwrap_or_default();
         let answering = self.answer(route, parameters, request, &mut caller);
-        // Bodies have their own time; this is for what comes after.
-        let whole = self.allowance(route).within + self.deadline;
+        // Bodies have their own time; this is for what comes after, too.
+        let after = match route.is_long {
+            true => self.long,
+            false => self.deadline,
+        };
+        let whole = self.allowance(route).within + after;
         let answered = match tokio::time::timeout(whole, answering).await {
             Ok(answered) => answered,
             Err(_) => Err(Refusal::of(Code::TookTooLong)),

@@ -20,6 +20,9 @@ use crate::service::{Caller, Service};
 /// Bodies that are small statements.
 const SMALL: u64 = 32 << 10;
 
+/// Bodies that take long to read.
+const LARGE: usize = 64 << 10;
+
 /// Where a route is served.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Face {
@@ -130,6 +133,8 @@ pub struct Route {
     pub limit: u64,
     /// Whether it answers a list, page by page.
     pub lists: bool,
+    /// Whether it may take long.
+    pub is_long: bool,
     /// The status of an answer that is no refusal.
     pub status: u16,
     /// What that answer looks like.
@@ -188,6 +193,7 @@ pub(crate) struct Unanswered {
     does: &'static str,
     limit: u64,
     lists: bool,
+    is_long: bool,
     status: u16,
     refused: EventType,
 }
@@ -212,6 +218,7 @@ impl Unanswered {
             does,
             limit: SMALL,
             lists: false,
+            is_long: false,
             status,
             refused: EventType::GATEWAY_REFUSED,
         }
@@ -233,6 +240,14 @@ impl Unanswered {
     /// It takes this much.
     pub(crate) fn up_to(self, limit: u64) -> Self {
         Self { limit, ..self }
+    }
+
+    /// It may take long.
+    pub(crate) fn takes_long(self) -> Self {
+        Self {
+            is_long: true,
+            ..self
+        }
     }
 
     /// It answers a list.
@@ -275,7 +290,15 @@ impl Unanswered {
         let handler: Handler = Box::new(move |asked, body| {
             let work = Arc::clone(&work);
             Box::pin(async move {
-                let body: B = body::read(&body.whole().await?)?;
+                let body = body.whole().await?;
+                let body: B = match body.len() > LARGE {
+                    false => body::read(&body)?,
+                    // Others are answered meanwhile.
+                    true => {
+                        let reading = tokio::task::spawn_blocking(move || body::read(&body));
+                        reading.await.map_err(|_| Refusal::of(Code::Internal))??
+                    }
+                };
                 answer(status, &work(asked, body).await?)
             })
         });
@@ -309,6 +332,7 @@ impl Unanswered {
             does,
             limit,
             lists,
+            is_long,
             status,
             refused,
         } = self;
@@ -324,6 +348,7 @@ impl Unanswered {
             },
             takes,
             lists,
+            is_long,
             status,
             answers: |schemas| schemas.subschema_for::<A>(),
             refused,

@@ -22,8 +22,8 @@ use tokio::task::JoinSet;
 use super::limits::{From, Limits, Rate};
 use super::request::{self, Shared};
 use super::route::Face;
-use crate::config::HttpConfig;
-use crate::service::Service;
+use crate::config::{GatewayConfig, HttpConfig};
+use crate::service::{Service, StartError, Surroundings};
 
 /// The platform's socket, in the service's folder.
 pub const SOCKET: &str = "admin.sock";
@@ -154,6 +154,46 @@ impl Server {
         };
         let _ = tokio::time::timeout(self.config.closing(), finish).await;
     }
+}
+
+/// Why a gateway does not serve.
+#[derive(Debug, Error)]
+pub enum ServeError {
+    /// The service.
+    #[error(transparent)]
+    Start(#[from] StartError),
+    /// Its faces.
+    #[error(transparent)]
+    Bind(#[from] BindError),
+}
+
+/// Serves a gateway from its start to its end: whoever waits for it is told when it is ready, and when this
+/// returns, everything that was answered is on disk and in the log.
+pub async fn serve(
+    config: &GatewayConfig,
+    surroundings: Surroundings,
+    ready: impl FnOnce(&Server),
+    until: impl Future<Output = ()>,
+) -> Result<(), ServeError> {
+    // A database's client may wait in its own way, which is not for threads that answer.
+    let (opened, of) = (config.clone(), surroundings);
+    let opening = tokio::task::spawn_blocking(move || Service::open(&opened, of));
+    let opened = opening.await.map_err(|gone| {
+        let gone = std::io::Error::other(gone.to_string());
+        ServeError::Start(StartError::Thread(gone))
+    })?;
+    let service = Arc::new(opened?);
+    let served = match Server::bind(Arc::clone(&service), config.http.clone()).await {
+        Ok(server) => {
+            ready(&server);
+            server.serve(until).await;
+            Ok(())
+        }
+        Err(problem) => Err(problem.into()),
+    };
+    // It waits for the disk, and nobody is left to be answered meanwhile.
+    let _ = tokio::task::spawn_blocking(move || service.close()).await;
+    served
 }
 
 /// Whoever could not be accepted tries again; a full table of descriptors empties.

@@ -320,6 +320,7 @@ fn runs() -> Vec<Route> {
             "Takes a device's signed word on a run, verifies and judges the bundle, and grades the run.",
         )
         .makes()
+        .takes_long()
         .refused_as(EventType::ATTESTATION_REFUSED)
         .taking(|asked, body: wire::Attest| async move {
             let (caller, run) = (known(&asked)?, asked.parameter("run")?);

@@ -22,7 +22,7 @@ use crate::store::keys::{self, DeviceKeys};
 use crate::store::levels::{self, Transition};
 use crate::store::strikes::{self, Strike};
 use crate::store::tokens::TokenKind;
-use crate::store::{StoreError, bindings, nonces, runners, tokens};
+use crate::store::{StoreError, accounts, bindings, nonces, runners, tokens};
 use crate::wire;
 
 /// Runners that one heartbeat may tell of.
@@ -289,7 +289,7 @@ impl Service {
             let challenge = match pair {
                 None => None,
                 Some((key, log_key)) => {
-                    set_keys(desk, device, key, log_key)?;
+                    set_keys(desk, caller.account, device, key, log_key)?;
                     Some(challenge(desk, caller.account, device)?)
                 }
             };
@@ -322,7 +322,7 @@ impl Service {
             if device.level != DeviceLevel::Pending {
                 return Err(Code::DeviceNotPending.into());
             }
-            set_keys(desk, id, asked.key, asked.log_key)?;
+            set_keys(desk, caller.account, id, asked.key, asked.log_key)?;
             let payload = json!({
                 "account": caller.account,
                 "device": id,
@@ -562,14 +562,16 @@ pub(super) fn same_key(device: &Device, key: PublicKey) -> Result<(), Refusal> {
     }
 }
 
-pub(super) fn set_keys(
+fn set_keys(
     desk: &mut Desk<'_>,
+    account: AccountId,
     device: DeviceId,
     key: PublicKey,
     log_key: PublicKey,
 ) -> Result<(), Stop> {
-    if key == log_key {
-        let why = "`key` and `log_key` are one; each purpose has a key of its own";
+    let owner = accounts::get(desk.sql, account)?.ok_or(Code::AccountUnknown)?;
+    if key == log_key || [key, log_key].contains(&owner.owner_key) {
+        let why = "`key`, `log_key` and the owner's key are three: each purpose has its own";
         return Err(Refusal::saying(Code::KeyInUse, why).into());
     }
     desk.known.forget_keys(device);

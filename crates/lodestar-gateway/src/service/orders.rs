@@ -23,7 +23,7 @@ use crate::store::keys::{self, DeviceKeys};
 use crate::store::orders::{self, OrderRow};
 use crate::store::terms::{self, TermsRow};
 use crate::store::{devices, runners};
-use crate::wire::{self, MAX_REASON};
+use crate::wire;
 
 /// What has to be known of an order while it is carried out.
 struct Handed {
@@ -97,11 +97,8 @@ impl Service {
 
     /// Carries out an order about a device.
     async fn dispose(&self, handed: Handed, order: Order) -> Result<wire::Ordered, Refusal> {
-        if let Order::Revoke { reason, .. } | Order::Pause { reason, .. } = &order
-            && (reason.is_empty() || reason.chars().count() > MAX_REASON)
-        {
-            let why = format!("a reason has 1 to {MAX_REASON} characters");
-            return Err(Refusal::saying(Code::StatementMismatch, why).at("reason"));
+        if let Order::Revoke { reason, .. } | Order::Pause { reason, .. } = &order {
+            super::check_reason(reason, Code::StatementMismatch)?;
         }
         self.ask(move |desk| {
             desk.act_for(&handed.caller)?;
@@ -220,7 +217,7 @@ impl Service {
             ("device", subject.device == id),
             ("old_key", subject.old_key == old),
         ])?;
-        if subject.new_key == subject.new_log_key {
+        if [subject.new_key, owner].contains(&subject.new_log_key) {
             return Err(Refusal::of(Code::KeyInUse).at("new_log_key"));
         }
         let handed = Handed {

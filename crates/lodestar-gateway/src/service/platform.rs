@@ -7,23 +7,13 @@ use serde_json::json;
 
 use super::desk::new_id;
 use super::devices::{Because, step};
-use super::{Service, registry};
+use super::{Service, check_reason, registry};
 use crate::code::{Code, Refusal};
 use crate::store::accounts::{self, Account};
 use crate::store::battles::{self, Battle, Participation};
 use crate::store::tokens::TokenKind;
 use crate::store::{agents, devices};
-use crate::wire::{self, MAX_REASON};
-
-fn reason(text: &str) -> Result<(), Refusal> {
-    match (1..=MAX_REASON).contains(&text.chars().count()) {
-        true => Ok(()),
-        false => {
-            let why = format!("a reason has 1 to {MAX_REASON} characters");
-            Err(Refusal::saying(Code::InvalidBody, why).at("reason"))
-        }
-    }
-}
+use crate::wire;
 
 impl Service {
     /// Opens an account.
@@ -73,7 +63,7 @@ impl Service {
         id: DeviceId,
         asked: wire::Because,
     ) -> Result<wire::Levelled, Refusal> {
-        reason(&asked.reason)?;
+        check_reason(&asked.reason, Code::InvalidBody)?;
         self.ask(move |desk| {
             desk.sql.act_as_server()?;
             let found = devices::get(desk.sql, id)?;
@@ -97,7 +87,7 @@ impl Service {
         &self,
         asked: wire::SetKillSwitch,
     ) -> Result<wire::KillSwitch, Refusal> {
-        reason(&asked.reason)?;
+        check_reason(&asked.reason, Code::InvalidBody)?;
         self.ask(move |desk| {
             desk.sql.act_as_server()?;
             desk.set_kill_switch(asked.on, &asked.reason)?;

@@ -28,6 +28,9 @@ const SWEPT: usize = 128;
 /// How long recorded events may wait for the log while there is other work.
 const UNLOGGED: Duration = Duration::from_millis(25);
 
+/// How long until that is tried again, if the database would not give them.
+const AGAIN: Duration = Duration::from_secs(1);
+
 /// How many old nonces and strikes are forgotten at a time.
 const FORGOTTEN: usize = 512;
 
@@ -67,11 +70,12 @@ impl Writer {
             due: Instant::now(),
             at: None,
         };
-        let mut logged = Instant::now();
+        // When what is recorded goes into the log.
+        let mut log_at = Instant::now();
         loop {
             let wait = match (sweep.at, self.memory.recorded) {
                 (Some(_), _) => Duration::ZERO,
-                (None, true) => UNLOGGED.saturating_sub(logged.elapsed()),
+                (None, true) => log_at.saturating_duration_since(Instant::now()),
                 (None, false) => sweep.due.saturating_duration_since(Instant::now()),
             };
             match self.work.recv_timeout(wait) {
@@ -83,9 +87,12 @@ impl Writer {
                 Err(RecvTimeoutError::Timeout) => {}
                 Ok(Coming::End) | Err(RecvTimeoutError::Disconnected) => break,
             }
-            if self.memory.recorded && logged.elapsed() >= UNLOGGED {
-                self.log();
-                logged = Instant::now();
+            if self.memory.recorded && Instant::now() >= log_at {
+                let pause = match self.log() {
+                    true => UNLOGGED,
+                    false => AGAIN,
+                };
+                log_at = Instant::now() + pause;
             }
             self.sweep(&mut sweep);
         }
@@ -189,20 +196,21 @@ impl Writer {
         Ok(())
     }
 
-    /// Puts what was recorded into the log. A log that takes nothing more ends everything.
-    fn log(&mut self) {
+    /// Puts what was recorded into the log; whether that could be done. A log that takes nothing more ends
+    /// everything.
+    fn log(&mut self) -> bool {
         loop {
             match self.journal.drain(self.sql.as_mut()) {
                 Ok(drained) if drained.more => {}
                 Ok(_) => {
                     self.memory.recorded = false;
-                    return;
+                    return true;
                 }
                 Err(super::journal::JournalError::Store(problem)) => {
                     // It waits in the outbox, and is tried again.
                     self.report.say(&problem.to_string());
                     let _ = self.sql.rollback();
-                    return;
+                    return false;
                 }
                 Err(problem) => {
                     let problem = format!("{problem}; nothing is decided any more");
@@ -210,7 +218,7 @@ impl Writer {
                     self.failed
                         .store(true, std::sync::atomic::Ordering::Release);
                     self.memory.recorded = false;
-                    return;
+                    return false;
                 }
             }
         }

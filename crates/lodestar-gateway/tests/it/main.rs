@@ -5,5 +5,10 @@
 )]
 
 mod bundle;
+mod http;
+mod lab;
+mod pages;
 mod ran;
+mod service;
 mod store;
+mod world;
