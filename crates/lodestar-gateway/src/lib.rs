@@ -8,12 +8,23 @@
 //! | [`store`] | accounts, devices, runs and what became of them, in SQLite or PostgreSQL, which refuse what must not be |
 //! | [`service`] | what is asked, decided and recorded, without HTTP |
 //! | [`http`] | the service as it is reached: routes, tokens, limits |
+//! | [`wire`], [`code`] | what is asked and answered; why it is refused |
+//! | [`openapi`] | the routes as a document |
 //! | [`bundle`] | a run's log on its way, and whether it is what was attested |
 //! | [`client`] | the other side of the routes |
+//! | [`daemon`] | what runs on a device: says that it is there, and obeys |
+//! | [`config`], [`token`] | how a service is set up; what somebody may show it |
 #![deny(missing_docs)]
 
 pub mod bundle;
 pub mod client;
+pub mod code;
+pub mod config;
+pub mod daemon;
 pub mod http;
+pub mod openapi;
+mod schema;
 pub mod service;
 pub mod store;
+pub mod token;
+pub mod wire;

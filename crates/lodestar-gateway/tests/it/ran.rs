@@ -17,7 +17,7 @@ use lodestar_core::name::{ActorId, ProjectId, ServerIdentity, SessionId, ToolNam
 use lodestar_core::note::Checkpoint;
 use lodestar_core::scope::Scope;
 use lodestar_core::sensitivity::DataSensitivity;
-use lodestar_core::statement::{ApprovalDecision, Nonce};
+use lodestar_core::statement::{ApprovalDecision, Envelope, Nonce};
 use lodestar_core::time::Timestamp;
 use lodestar_gateway::bundle::{Expected, Packed, pack};
 use lodestar_guard::{Config, Holds, Keys, Resolver, Resolving, Session, Setup};
@@ -148,9 +148,71 @@ impl Resolver for Grants {
     }
 }
 
+/// Where runs of the same terms are made: one folder, one policy, one signature.
+pub(crate) struct Workshop {
+    folder: Arc<tempfile::TempDir>,
+    signature: Envelope,
+}
+
+impl Workshop {
+    pub(crate) fn new() -> Self {
+        let folder = tempfile::tempdir().unwrap();
+        let now = Clock::system().now();
+        let signature =
+            lodestar_policy::sign(POLICY.as_bytes(), &key(SIGNER), nonce(), now, None).unwrap();
+        std::fs::write(folder.path().join("policy.cedar"), POLICY).unwrap();
+        std::fs::write(folder.path().join("policy.cedar.sig"), signature.to_json()).unwrap();
+        Self {
+            folder: Arc::new(folder),
+            signature,
+        }
+    }
+
+    pub(crate) async fn run<F: Future<Output = Session>>(
+        &self,
+        ticket: RunTicket,
+        work: impl FnOnce(Session) -> F,
+    ) -> Ran {
+        let folder = Arc::clone(&self.folder);
+        let since = Clock::system().now();
+        let (signer, approver) = (key(SIGNER).public(), key(APPROVER).public());
+        let config = format!(
+            "{CONFIG}\n[policy]\nfile = \"policy.cedar\"\nkeys = [\"{signer}\"]\n\
+             [[approvals.authorized_keys]]\nactor_id = \"anna\"\npublic_key = \"{approver}\"\n"
+        );
+        let config = Config::parse(&config, folder.path()).unwrap();
+        let setup = Setup::new(config, Keys::new(log_key()))
+            .tool(BoxTool::new("box.read"))
+            .tool(BoxTool::new("box.send"))
+            .holds(Holds::Ask(Arc::new(Grants)))
+            .run(ticket);
+        let session = work(setup.open().await.unwrap()).await;
+        session.close("done").await.unwrap();
+        let project = ProjectId::new("notes").unwrap();
+        let log = LogRoot::in_folder(folder.path().canonicalize().unwrap()).project(&project);
+        let dir = log.session(session.id());
+        drop(session);
+        while lodestar_log::verify::is_live(&dir).unwrap() {
+            tokio::time::sleep(std::time::Duration::from_millis(1)).await;
+        }
+        let first = Reader::open(&dir).unwrap().next_event().unwrap().unwrap();
+        let opening = first.whole(&dir).unwrap().unwrap();
+        let opening: Opening = serde_json::from_value(opening).unwrap();
+        let signed = Some((self.signature.clone(), vec![signer]));
+        let terms = Terms::of_opening(&opening, signed, Vec::new()).unwrap();
+        Ran {
+            _folder: folder,
+            dir,
+            terms,
+            ticket,
+            since,
+        }
+    }
+}
+
 /// A run that is over: its log where it was made, and what the owner registered before.
 pub(crate) struct Ran {
-    _folder: tempfile::TempDir,
+    _folder: Arc<tempfile::TempDir>,
     pub(crate) dir: SessionDir,
     pub(crate) terms: Terms,
     pub(crate) ticket: RunTicket,
@@ -177,44 +239,7 @@ impl Ran {
         ticket: RunTicket,
         work: impl FnOnce(Session) -> F,
     ) -> Self {
-        let folder = tempfile::tempdir().unwrap();
-        let since = Clock::system().now();
-        let signature =
-            lodestar_policy::sign(POLICY.as_bytes(), &key(SIGNER), nonce(), since, None).unwrap();
-        std::fs::write(folder.path().join("policy.cedar"), POLICY).unwrap();
-        std::fs::write(folder.path().join("policy.cedar.sig"), signature.to_json()).unwrap();
-        let (signer, approver) = (key(SIGNER).public(), key(APPROVER).public());
-        let config = format!(
-            "{CONFIG}\n[policy]\nfile = \"policy.cedar\"\nkeys = [\"{signer}\"]\n\
-             [[approvals.authorized_keys]]\nactor_id = \"anna\"\npublic_key = \"{approver}\"\n"
-        );
-        let config = Config::parse(&config, folder.path()).unwrap();
-        let setup = Setup::new(config, Keys::new(log_key()))
-            .tool(BoxTool::new("box.read"))
-            .tool(BoxTool::new("box.send"))
-            .holds(Holds::Ask(Arc::new(Grants)))
-            .run(ticket);
-        let session = work(setup.open().await.unwrap()).await;
-        session.close("done").await.unwrap();
-        let project = ProjectId::new("notes").unwrap();
-        let log = LogRoot::in_folder(folder.path().canonicalize().unwrap()).project(&project);
-        let dir = log.session(session.id());
-        drop(session);
-        while lodestar_log::verify::is_live(&dir).unwrap() {
-            tokio::time::sleep(std::time::Duration::from_millis(1)).await;
-        }
-        let first = Reader::open(&dir).unwrap().next_event().unwrap().unwrap();
-        let opening = first.whole(&dir).unwrap().unwrap();
-        let opening: Opening = serde_json::from_value(opening).unwrap();
-        let signed = Some((signature, vec![signer]));
-        let terms = Terms::of_opening(&opening, signed, Vec::new()).unwrap();
-        Self {
-            _folder: folder,
-            dir,
-            terms,
-            ticket,
-            since,
-        }
+        Workshop::new().run(ticket, work).await
     }
 
     pub(crate) fn session(&self) -> &SessionId {

@@ -2,7 +2,7 @@
 
 mod conformance;
 mod opening;
-mod place;
+pub(crate) mod place;
 mod refused;
 mod rows;
 mod security;

@@ -1,0 +1,383 @@
+//! A device's word on a run, and what the service finds out itself.
+//!
+//! The word is compared, field by field, with what is stored. Then the bundle is taken apart, verified and
+//! judged, off the thread that decides; what was looked at for that is looked at again when it is decided, so
+//! that nothing came in between.
+
+use std::fs::File;
+use std::io::BufReader;
+use std::sync::Arc;
+
+use lodestar_core::device::{DeviceLevel, StrikeKind};
+use lodestar_core::event::EventType;
+use lodestar_core::id::{AttestationId, RunId};
+use lodestar_core::key::PublicKey;
+use lodestar_core::name::SessionId;
+use lodestar_core::statement::{RunPredicate, VerifiedAttestation};
+use lodestar_kernel::opening::RunTicket;
+use lodestar_replay::Patience;
+use lodestar_replay::terms::{Judgement, Moments, Reason, Terms, judge};
+use serde_json::{Value, json};
+
+use super::desk::{Desk, Stop, new_id};
+use super::devices::{compare, may_attest, owned, same_key, settle, spend};
+use super::folder::Folder;
+use super::known::Identity;
+use super::runs::{log_key, owned_run};
+use super::statement::refusal_of;
+use super::{Service, grading};
+use crate::bundle::{self, BundleError, Expected, Limits, patience};
+use crate::code::{Code, Refusal};
+use crate::store::attestations::{self, AttestationRow};
+use crate::store::bundles::{self, BundleRow};
+use crate::store::devices::Device;
+use crate::store::runs::{self, Run};
+use crate::store::strikes::{self, Strike};
+use crate::store::{bindings, runners, terms};
+use crate::wire;
+
+/// Reasons that are told of a run that did not pass; the rest can be found with `lodestar log derive`.
+const REASONS: usize = 3;
+
+/// Everything that a bundle is judged by, as it was stored.
+struct Case {
+    run: Run,
+    session: SessionId,
+    bundle: BundleRow,
+    checkpoints: Vec<String>,
+    terms: String,
+    log_key: PublicKey,
+}
+
+/// What came of it.
+struct Findings {
+    gateway_verified: bool,
+    policy_passed: bool,
+    /// Whether the run broke the policy that it was registered under.
+    violated: bool,
+    reason: Option<String>,
+    /// The same for the event log: codes, and nothing that anybody wrote.
+    codes: Vec<String>,
+}
+
+impl Findings {
+    fn refused(code: &'static str, reason: String) -> Self {
+        Self {
+            gateway_verified: false,
+            policy_passed: false,
+            violated: false,
+            reason: Some(reason),
+            codes: vec![format!("bundle:{code}")],
+        }
+    }
+}
+
+impl Service {
+    /// Takes an attestation.
+    pub async fn attest(
+        &self,
+        caller: Identity,
+        id: RunId,
+        asked: wire::Attest,
+    ) -> Result<wire::Attested, Refusal> {
+        let device = caller.device.ok_or(Code::TokenKind)?;
+        let key = self.device_key(&caller, device).await?;
+        let (now, window) = (self.now(), self.settings().issued_at_window);
+        let said = asked.envelope.verify_attestation(&[key], now, window);
+        let said = Arc::new(said.map_err(|problem| refusal_of(problem, Some(device)))?);
+        let (known, word) = (caller.clone(), Arc::clone(&said));
+        let case = self
+            .ask(move |desk| {
+                desk.act_for(&known)?;
+                look_up(desk, &known, id, &word)
+            })
+            .await?;
+        let checkpoints = case.checkpoints.len();
+        // As many at a time as there are processors; others wait their turn.
+        let turn = self.judging.acquire().await;
+        let turn = turn.map_err(|_| Refusal::of(Code::ShuttingDown))?;
+        let folder = Arc::clone(&self.folder);
+        let judging = tokio::task::spawn_blocking(move || find(&folder, &case));
+        let found = judging.await.map_err(|_| Refusal::of(Code::Internal))??;
+        drop(turn);
+        self.ask(move |desk| {
+            desk.act_for(&caller)?;
+            decide(desk, &caller, id, &said, &asked, found, checkpoints)
+        })
+        .await
+    }
+}
+
+/// Compares an attestation with what is stored, and gathers what the run is judged by.
+fn look_up(
+    desk: &mut Desk<'_>,
+    caller: &Identity,
+    id: RunId,
+    said: &VerifiedAttestation,
+) -> Result<Case, Stop> {
+    let run = owned_run(desk, caller, id)?;
+    let mut device = owned(desk, caller.account, run.device)?;
+    settle(desk, &mut device)?;
+    may_attest(desk, &device)?;
+    same_key(&device, *said.key())?;
+    if attestations::by_statement(desk.sql, said.statement())?.is_some() {
+        return Err(Code::AttestationReused.into());
+    }
+    let attestation = said.attestation();
+    same_run(&run, &attestation.predicate)?;
+    let bundle = bundles::get(desk.sql, id, attestation.predicate.bundle)?;
+    let Some(bundle) = bundle else {
+        return match bundles::of_run(desk.sql, id)?.is_empty() {
+            true => Err(Code::BundleMissing.into()),
+            false => Err(Refusal::differs("bundle").into()),
+        };
+    };
+    compare(&[
+        ("root", attestation.root == bundle.root),
+        ("size", attestation.predicate.size == bundle.size),
+    ])?;
+    let log_key = log_key(desk, &run)?;
+    let checkpoints = runs::checkpoints(desk.sql, id)?;
+    let before = checkpoints.into_iter();
+    let before = before.filter(|checkpoint| checkpoint.received_at <= bundle.received_at);
+    let checkpoints: Vec<_> = before.map(|checkpoint| checkpoint.note).collect();
+    let session = format!("/{}", attestation.session);
+    let is_its = |note: &String| {
+        let read = bundle::checkpoint(note, &log_key);
+        read.is_ok_and(|read| read.origin.ends_with(&session))
+    };
+    compare(&[("session", checkpoints.last().is_some_and(is_its))])?;
+    let terms = terms::get(desk.sql, run.terms)?.ok_or(Code::TermsUnknown)?;
+    Ok(Case {
+        session: attestation.session.clone(),
+        log_key,
+        checkpoints,
+        terms: terms.document,
+        bundle,
+        run,
+    })
+}
+
+/// Every field that the server stored, too.
+fn same_run(run: &Run, said: &RunPredicate) -> Result<(), Refusal> {
+    compare(&[
+        ("run", said.run == run.id),
+        ("run_nonce", said.run_nonce == run.nonce),
+        ("account", said.account == run.account),
+        ("device", said.device == run.device),
+        ("runner", said.runner == run.runner),
+        ("agent", said.agent == run.agent),
+        ("policy", said.policy == run.policy),
+        ("workflow_hash", said.workflow_hash == run.workflow_hash),
+        ("lens_hash", said.lens_hash == run.lens_hash),
+    ])
+}
+
+/// Takes the bundle apart, verifies it, and judges the run by its terms.
+fn find(folder: &Folder, case: &Case) -> Result<Findings, Refusal> {
+    let unavailable = |why: String| Refusal::saying(Code::Unavailable, why);
+    let file = File::open(folder.bundle(case.bundle.digest))
+        .map_err(|problem| unavailable(problem.kind().to_string()))?;
+    let limits = Limits::default();
+    let terms = Terms::parse(case.terms.as_bytes()).map_err(|_| Refusal::of(Code::Internal))?;
+    let ticket = RunTicket {
+        id: case.run.id,
+        nonce: case.run.nonce,
+    };
+    let mut from = BufReader::with_capacity(1 << 16, file);
+    let unpacked = bundle::unpack(&mut from, &folder.scratch(), &limits);
+    let expected = Expected {
+        bundle: case.bundle.digest,
+        log_key: &case.log_key,
+        operators: &terms.operators,
+        session: Some(&case.session),
+        root: case.bundle.root,
+        size: case.bundle.size,
+        checkpoints: &case.checkpoints,
+        ticket: ticket.clone(),
+    };
+    let verified = unpacked.and_then(|unpacked| {
+        let verified = bundle::verify(&unpacked, &expected, &limits)?;
+        Ok((unpacked, verified))
+    });
+    let (unpacked, verified) = match verified {
+        Ok(verified) => verified,
+        Err(BundleError::Fault(fault)) => {
+            return Ok(Findings::refused(fault.code(), fault.to_string()));
+        }
+        Err(problem) => return Err(unavailable(problem.to_string())),
+    };
+    let moments = Moments {
+        registered_at: case.run.registered_at,
+        received_at: case.bundle.received_at,
+    };
+    let judgement = judge(
+        &unpacked.log(),
+        unpacked.session(),
+        &terms,
+        &ticket,
+        moments,
+        Patience::of(patience(verified.size)),
+    );
+    Ok(match judgement {
+        Ok(judgement) => judged(&judgement),
+        // It is whole, but nobody could follow it, or not in time.
+        Err(problem) => Findings {
+            gateway_verified: true,
+            policy_passed: false,
+            violated: false,
+            reason: Some(problem.to_string()),
+            codes: vec!["terms:not_followed".to_owned()],
+        },
+    })
+}
+
+fn judged(judgement: &Judgement) -> Findings {
+    let told = judgement.reasons.iter().take(REASONS);
+    let told: Vec<_> = told.map(Reason::to_string).collect();
+    let codes = judgement.reasons.iter();
+    let mut codes: Vec<_> = codes.map(|it| format!("terms:{}", it.code())).collect();
+    codes.sort_unstable();
+    codes.dedup();
+    // A run of other terms is none that can be judged; one that went past those it had broke them.
+    let violated = judgement.reasons.iter().any(|reason| {
+        matches!(
+            reason,
+            Reason::Differs { .. } | Reason::Promotion { .. } | Reason::DefencesOff { .. }
+        )
+    });
+    Findings {
+        gateway_verified: true,
+        policy_passed: judgement.passed(),
+        violated,
+        reason: (!told.is_empty()).then(|| told.join("; ")),
+        codes,
+    }
+}
+
+/// Keeps an attestation with what was found, and evaluates its run.
+fn decide(
+    desk: &mut Desk<'_>,
+    caller: &Identity,
+    id: RunId,
+    said: &VerifiedAttestation,
+    asked: &wire::Attest,
+    found: Findings,
+    checkpoints: usize,
+) -> Result<wire::Attested, Stop> {
+    let case = look_up(desk, caller, id, said)?;
+    // None may have come in between that was not looked at.
+    if case.checkpoints.len() != checkpoints {
+        return Err(Code::Unavailable.into());
+    }
+    let run = case.run;
+    let mut device = owned(desk, caller.account, run.device)?;
+    let predicate = &said.attestation().predicate;
+    spend(desk, device.id, predicate.nonce)?;
+    let bound = bindings::active(desk.sql, run.device, run.runner)?.is_some();
+    let runner = runners::get(desk.sql, run.runner)?;
+    let heard = runner.and_then(|runner| runner.last_heartbeat);
+    let row = AttestationRow {
+        id: new_id!(AttestationId, desk.now),
+        account: run.account,
+        run: run.id,
+        device: run.device,
+        statement: said.statement(),
+        nonce: predicate.nonce,
+        root: said.attestation().root,
+        size: predicate.size,
+        device_level: device.level,
+        valid: true,
+        signature_ok: true,
+        gateway_verified: found.gateway_verified,
+        policy_passed: found.policy_passed,
+        runner_bound: bound,
+        runner_fresh: desk.settings.is_runner_fresh(heard, desk.now),
+        envelope: String::from_utf8_lossy(&asked.envelope.to_json()).into_owned(),
+        received_at: desk.now,
+    };
+    if !attestations::add(desk.sql, &row)? {
+        return Err(Code::AttestationReused.into());
+    }
+    device.last_attested = device.last_attested.max(Some(desk.now));
+    let device_trusted = device.level == DeviceLevel::Trusted;
+    let payload = json!({
+        "account": run.account,
+        "run": run.id,
+        "device": run.device,
+        "attestation": row.id,
+        "statement": row.statement,
+        "device_level": row.device_level,
+        "gateway_verified": row.gateway_verified,
+        "policy_passed": row.policy_passed,
+        "runner_bound": row.runner_bound,
+        "runner_fresh": row.runner_fresh,
+        "findings": found.codes,
+    });
+    desk.record(EventType::ATTESTATION_ACCEPTED, &payload)?;
+    overwritten(desk, &row, device_trusted, asked)?;
+    let doubted = device.compromised_since;
+    let evaluation = grading::grade(desk, &run, doubted, "attestation")?;
+    if found.violated {
+        violated(desk, &mut device)?;
+    }
+    settle(desk, &mut device)?;
+    Ok(wire::Attested {
+        attestation: row.id,
+        level: evaluation.level,
+        evaluation: grading::shown(&evaluation),
+        found: wire::Found {
+            device_trusted,
+            gateway_verified: row.gateway_verified,
+            policy_passed: row.policy_passed,
+            reason: found.reason,
+        },
+    })
+}
+
+/// Records what a client said of facts that are not its to say, where it was wrong.
+fn overwritten(
+    desk: &mut Desk<'_>,
+    row: &AttestationRow,
+    device_trusted: bool,
+    asked: &wire::Attest,
+) -> Result<(), Stop> {
+    let facts = [
+        ("device_trusted", asked.device_trusted, device_trusted),
+        (
+            "gateway_verified",
+            asked.gateway_verified,
+            row.gateway_verified,
+        ),
+        ("policy_passed", asked.policy_passed, row.policy_passed),
+    ];
+    let mut changed = serde_json::Map::new();
+    for (fact, sent, found) in facts {
+        if let Some(sent) = sent
+            && sent != found
+        {
+            changed.insert(fact.to_owned(), json!({"sent": sent, "found": found}));
+        }
+    }
+    if changed.is_empty() {
+        return Ok(());
+    }
+    let payload = json!({
+        "account": row.account,
+        "run": row.run,
+        "device": row.device,
+        "attestation": row.id,
+        "facts": Value::Object(changed),
+    });
+    Ok(desk.record(EventType::ATTESTATION_OVERWRITTEN, &payload)?)
+}
+
+fn violated(desk: &mut Desk<'_>, device: &mut Device) -> Result<(), Stop> {
+    let strike = Strike {
+        device: device.id,
+        kind: StrikeKind::Violation,
+        at: desk.now,
+    };
+    strikes::add(desk.sql, strike)?;
+    Ok(())
+}

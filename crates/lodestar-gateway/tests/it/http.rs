@@ -1,0 +1,8 @@
+//! The gateway over HTTP: real requests, real signatures, both databases.
+
+mod attacks;
+mod devices;
+mod forms;
+mod limits;
+mod runs;
+mod work;
