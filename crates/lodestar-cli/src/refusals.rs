@@ -33,7 +33,9 @@ impl From<ReplayError> for Failure {
             ReplayError::Ledger(_) | ReplayError::Session { .. } | ReplayError::Lost { .. } => {
                 Self::check(text).help(VERIFY)
             }
-            ReplayError::Live { .. } | ReplayError::Changed => Self::usage(text),
+            ReplayError::Live { .. } | ReplayError::Changed | ReplayError::OutOfPatience => {
+                Self::usage(text)
+            }
             ReplayError::Store(error) | ReplayError::Fold(FoldError::Store(error)) => error.into(),
             ReplayError::Fold(_) => Self::check(text).help(REBUILD),
             ReplayError::Io(_) => Self::usage(text),

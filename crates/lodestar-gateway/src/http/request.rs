@@ -244,12 +244,14 @@ impl Shared {
         self.limits
             .by(identity.token, Instant::now())
             .map_err(too_many)?;
-        let fits = match (route.who, identity.kind) {
-            (Who::Owner | Who::OwnerOrDevice | Who::OwnerOrEnrol, TokenKind::Owner) => true,
-            (Who::OwnerOrDevice | Who::Device, TokenKind::Device) => true,
-            (Who::OwnerOrEnrol, TokenKind::Enrol) => true,
-            _ => false,
-        };
+        let fits = matches!(
+            (route.who, identity.kind),
+            (
+                Who::Owner | Who::OwnerOrDevice | Who::OwnerOrEnrol,
+                TokenKind::Owner
+            ) | (Who::OwnerOrDevice | Who::Device, TokenKind::Device)
+                | (Who::OwnerOrEnrol, TokenKind::Enrol)
+        );
         match fits {
             true => Ok(Caller::Known(identity)),
             false => Err(Refusal::of(Code::TokenKind)),

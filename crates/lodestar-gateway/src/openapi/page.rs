@@ -29,7 +29,12 @@ pub(super) fn page(public: &Value, platform: &Value) -> String {
     let mut types: BTreeMap<&str, &Value> = BTreeMap::new();
     for document in [public, platform] {
         let schemas = document["components"]["schemas"].as_object();
-        types.extend(schemas.into_iter().flatten().map(|(name, it)| (name.as_str(), it)));
+        types.extend(
+            schemas
+                .into_iter()
+                .flatten()
+                .map(|(name, it)| (name.as_str(), it)),
+        );
     }
     for tag in ["service", "account", "devices", "runs", "submissions"] {
         let _ = write!(page, "\n## {tag}\n");
@@ -51,7 +56,11 @@ fn operations(page: &mut String, document: &Value, tag: &str) {
                 continue;
             }
             let method = method.to_uppercase();
-            let _ = write!(page, "\n### `{method} {path}`\n\n{}", text(&operation["summary"]));
+            let _ = write!(
+                page,
+                "\n### `{method} {path}`\n\n{}",
+                text(&operation["summary"])
+            );
             if let Some(token) = operation["description"].as_str() {
                 let _ = write!(page, " {token}");
             }

@@ -194,7 +194,7 @@ fn find(folder: &Folder, case: &Case) -> Result<Findings, Refusal> {
         root: case.bundle.root,
         size: case.bundle.size,
         checkpoints: &case.checkpoints,
-        ticket: ticket.clone(),
+        ticket,
     };
     let verified = unpacked.and_then(|unpacked| {
         let verified = bundle::verify(&unpacked, &expected, &limits)?;

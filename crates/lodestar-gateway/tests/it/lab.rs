@@ -126,7 +126,10 @@ impl Lab {
         }
     }
 
-    pub(crate) async fn register(&self, asked: &wire::RegisterRun) -> Result<wire::RunRegistered, Option<Code>> {
+    pub(crate) async fn register(
+        &self,
+        asked: &wire::RegisterRun,
+    ) -> Result<wire::RunRegistered, Option<Code>> {
         let done = self.machine.client.register_run(asked).await;
         done.map_err(|problem| problem.code())
     }
@@ -143,7 +146,10 @@ impl Lab {
         Made { run, ran }
     }
 
-    pub(crate) async fn ship_and_attest(&self, made: &Made) -> Result<wire::Attested, Option<Code>> {
+    pub(crate) async fn ship_and_attest(
+        &self,
+        made: &Made,
+    ) -> Result<wire::Attested, Option<Code>> {
         self.machine.ship(made.run.id, &made.ran).await;
         self.machine.attest(&made.run, &made.ran).await
     }

@@ -1,10 +1,7 @@
 //! Pages of the reference that come from this crate are those of the code.
 
 fn is_published(file: &str, now: &str) {
-    let path = format!(
-        "{}/../../docs/reference/{file}",
-        env!("CARGO_MANIFEST_DIR")
-    );
+    let path = format!("{}/../../docs/reference/{file}", env!("CARGO_MANIFEST_DIR"));
     if std::env::var_os("LODESTAR_BLESS").is_some() {
         std::fs::write(&path, now).unwrap();
     }
@@ -28,5 +25,8 @@ fn the_published_api_is_that_of_the_routes() {
     let document = lodestar_gateway::openapi::document();
     let written = serde_json::to_string_pretty(&document).unwrap() + "\n";
     is_published("gateway.openapi.json", &written);
-    is_published("gateway-api.md", &lodestar_gateway::openapi::reference_page());
+    is_published(
+        "gateway-api.md",
+        &lodestar_gateway::openapi::reference_page(),
+    );
 }

@@ -282,10 +282,9 @@ impl World {
     ) -> Answered {
         let address = self.url.strip_prefix("http://").unwrap();
         let stream = tokio::net::TcpStream::connect(address).await.unwrap();
-        let (mut sender, connection) =
-            hyper::client::conn::http1::handshake(TokioIo::new(stream))
-                .await
-                .unwrap();
+        let (mut sender, connection) = hyper::client::conn::http1::handshake(TokioIo::new(stream))
+            .await
+            .unwrap();
         tokio::spawn(connection);
         let mut request = hyper::Request::builder()
             .method(method)

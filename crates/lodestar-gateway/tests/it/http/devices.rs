@@ -5,7 +5,9 @@ use lodestar_core::statement::{Envelope, Order};
 use lodestar_gateway::code::Code;
 use lodestar_gateway::wire;
 
-use crate::world::{HOUR, MINUTE, Machine, Owner, World, issued, key, name, on_both, signed, stated};
+use crate::world::{
+    HOUR, MINUTE, Machine, Owner, World, issued, key, name, on_both, signed, stated,
+};
 
 /// Beats for so long, often enough.
 async fn beats(world: &World, machine: &Machine, minutes: u64) -> DeviceLevel {
@@ -93,7 +95,11 @@ async fn a_device_without_a_key_has_no_challenge_until_it_has_one() {
         let first = signed(first, &machine.key, world.now());
         assert!(own.answer_challenge(id, &first).await.is_err());
         world.hands.forward(24 * HOUR);
-        let late = Machine { id, client: own, ..machine };
+        let late = Machine {
+            id,
+            client: own,
+            ..machine
+        };
         assert_eq!(late.answer().await, Err(Some(Code::ChallengeExpired)));
         let fresh = late.client.challenge(id).await.unwrap().challenge.nonce;
         let late = Machine {
@@ -181,7 +187,10 @@ async fn a_device_goes_offline_comes_back_falls_ill_and_recovers() {
 async fn three_bad_signatures_make_a_device_unhealthy_and_nobody_else_can_cause_them() {
     on_both(|place| async move {
         let world = World::on(place).await;
-        let (anna, mallory) = (world.owner("anna", 10).await, world.owner("mallory", 12).await);
+        let (anna, mallory) = (
+            world.owner("anna", 10).await,
+            world.owner("mallory", 12).await,
+        );
         let machine = anna.approved(&world, "laptop", 20).await;
         let other = mallory.approved(&world, "laptop", 30).await;
         let path = format!("/v1/devices/{}/heartbeats", machine.id);
@@ -277,10 +286,17 @@ async fn a_rotation_takes_three_signatures_and_continuity_begins_anew() {
             machine.heartbeat(&[]).await,
             Err(Some(Code::SignatureInvalid))
         );
-        let renewed = Machine { key: new, ..machine };
+        let renewed = Machine {
+            key: new,
+            ..machine
+        };
         renewed.heartbeat(&[]).await.unwrap();
         // Back to a key that it had: no.
-        let back = issued(renewed.rotating(&key(20), &key(42)), &owner.key, world.now());
+        let back = issued(
+            renewed.rotating(&key(20), &key(42)),
+            &owner.key,
+            world.now(),
+        );
         let back = Envelope::sign_all(&back, &[&owner.key, &renewed.key, &key(20)]).unwrap();
         let back = owner.client.rotate(renewed.id, &back).await.unwrap_err();
         assert_eq!(back.code(), Some(Code::KeyInUse));
@@ -351,7 +367,9 @@ async fn the_service_looks_at_devices_without_their_asking() {
         world.hands.forward(25 * HOUR);
         tokio::time::sleep(std::time::Duration::from_millis(2500)).await;
         let events = world.events().await;
-        let offline = events.iter().find(|(kind, _)| kind == "device.went_offline@1");
+        let offline = events
+            .iter()
+            .find(|(kind, _)| kind == "device.went_offline@1");
         let (_, payload) = offline.unwrap();
         assert_eq!(payload["device"], machine.id.to_string());
         assert_eq!(payload["from"], "approved");

@@ -28,7 +28,10 @@ async fn one_token_cannot_ask_for_more_than_its_share_and_others_can_still() {
         config.http.token_burst = 5;
     })
     .await;
-    let (anna, berta) = (world.owner("anna", 10).await, world.owner("berta", 11).await);
+    let (anna, berta) = (
+        world.owner("anna", 10).await,
+        world.owner("berta", 11).await,
+    );
     let mut refused = 0;
     for _ in 0..20 {
         match anna.client.account().await {

@@ -77,7 +77,10 @@ async fn each_missing_fact_stops_a_run_just_below_the_level_that_needs_it() {
         // A device that is not trusted yet.
         lab.beat().await;
         let attested = lab.ship_and_attest(&made).await.unwrap();
-        let expected = (ExecutionLevel::AgentVerified, Some(ExecutionFact::DeviceTrusted));
+        let expected = (
+            ExecutionLevel::AgentVerified,
+            Some(ExecutionFact::DeviceTrusted),
+        );
         assert_eq!(stopped(&attested), expected);
         lab.earn_trust().await;
         // No hash of the workflow, or none of the lens.
@@ -100,13 +103,21 @@ async fn each_missing_fact_stops_a_run_just_below_the_level_that_needs_it() {
         let made = lab.make(true).await;
         lab.beat().await;
         let note = made.ran.note_at(5);
-        lab.machine.client.checkpoint(made.run.id, &note).await.unwrap();
-        made.ran.forge(|lines| lines[2]["payload"]["note"] = json!(1));
+        lab.machine
+            .client
+            .checkpoint(made.run.id, &note)
+            .await
+            .unwrap();
+        made.ran
+            .forge(|lines| lines[2]["payload"]["note"] = json!(1));
         let (statement, bytes) = lab.machine.bundle(made.run.id, &made.ran);
         let sent = lab.machine.client.bundle(made.run.id, &statement, &bytes);
         sent.await.unwrap();
         let attested = lab.machine.attest(&made.run, &made.ran).await.unwrap();
-        let expected = (ExecutionLevel::RunnerVerified, Some(ExecutionFact::GatewayVerified));
+        let expected = (
+            ExecutionLevel::RunnerVerified,
+            Some(ExecutionFact::GatewayVerified),
+        );
         assert_eq!(stopped(&attested), expected);
         assert!(attested.found.reason.is_some());
         // A runner of which nothing was heard.
@@ -118,7 +129,10 @@ async fn each_missing_fact_stops_a_run_just_below_the_level_that_needs_it() {
         let other = lab.make_of(&asked).await;
         lab.machine.ship(other.run.id, &other.ran).await;
         let attested = lab.machine.attest(&other.run, &other.ran).await.unwrap();
-        let expected = (ExecutionLevel::DeviceVerified, Some(ExecutionFact::RunnerBound));
+        let expected = (
+            ExecutionLevel::DeviceVerified,
+            Some(ExecutionFact::RunnerBound),
+        );
         assert_eq!(stopped(&attested), expected);
         let bind = Order::Bind {
             device: lab.machine.id,
@@ -126,7 +140,10 @@ async fn each_missing_fact_stops_a_run_just_below_the_level_that_needs_it() {
         };
         lab.owner.order(bind).await.unwrap();
         let attested = lab.machine.attest(&other.run, &other.ran).await.unwrap();
-        let expected = (ExecutionLevel::DeviceVerified, Some(ExecutionFact::RunnerFresh));
+        let expected = (
+            ExecutionLevel::DeviceVerified,
+            Some(ExecutionFact::RunnerFresh),
+        );
         assert_eq!(stopped(&attested), expected);
         // The same with everything there, and the level rises; a worse word later takes nothing back.
         lab.machine.heartbeat(&[unheard]).await.unwrap();
@@ -180,7 +197,12 @@ async fn what_a_client_says_of_facts_is_overwritten_and_on_record() {
             policy_passed: Some(true),
             ..attest(envelope)
         };
-        let attested = lab.machine.client.attest(made.run.id, &asked).await.unwrap();
+        let attested = lab
+            .machine
+            .client
+            .attest(made.run.id, &asked)
+            .await
+            .unwrap();
         assert_eq!(attested.level, ExecutionLevel::AgentVerified);
         assert!(!attested.found.device_trusted && !attested.found.policy_passed);
         assert!(attested.found.gateway_verified);
@@ -189,8 +211,14 @@ async fn what_a_client_says_of_facts_is_overwritten_and_on_record() {
             .iter()
             .find(|(kind, _)| kind == "attestation.overwritten@1");
         let facts = &overwritten.unwrap().1["facts"];
-        assert_eq!(facts["device_trusted"], json!({"sent": true, "found": false}));
-        assert_eq!(facts["policy_passed"], json!({"sent": true, "found": false}));
+        assert_eq!(
+            facts["device_trusted"],
+            json!({"sent": true, "found": false})
+        );
+        assert_eq!(
+            facts["policy_passed"],
+            json!({"sent": true, "found": false})
+        );
         assert_eq!(facts.get("gateway_verified"), None);
     })
     .await;

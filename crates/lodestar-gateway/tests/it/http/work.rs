@@ -43,7 +43,10 @@ async fn a_submission_earns_by_what_its_run_is_worth_and_each_thing_once() {
         assert_eq!(sorted.0, sorted.1);
         // Attested again, and handed in again: nothing more.
         lab.machine.attest(&made.run, &made.ran).await.unwrap();
-        let again = client.hand_in(&hand_in(Some(made.run.id))).await.unwrap_err();
+        let again = client
+            .hand_in(&hand_in(Some(made.run.id)))
+            .await
+            .unwrap_err();
         assert_eq!(again.code(), Some(Code::RunSubmitted));
         let link = client.link_run(plain.id, made.run.id).await.unwrap_err();
         assert_eq!(link.code(), Some(Code::RunSubmitted));
@@ -68,10 +71,7 @@ async fn a_battle_is_won_by_who_is_proved_and_ties_by_who_is_fully_trusted() {
         let part = |account, agent| wire::Participant { account, agent };
         let asked = wire::HoldBattle {
             name: name("first"),
-            participants: vec![
-                part(berta.account, other),
-                part(anna.account, lab.agent),
-            ],
+            participants: vec![part(berta.account, other), part(anna.account, lab.agent)],
         };
         let battle = world.platform().hold_battle(&asked).await.unwrap().battle;
         let wrong = wire::HoldBattle {
@@ -94,7 +94,11 @@ async fn a_battle_is_won_by_who_is_proved_and_ties_by_who_is_fully_trusted() {
         let made = lab.make(true).await;
         lab.beat().await;
         lab.ship_and_attest(&made).await.unwrap();
-        let handed = anna.client.hand_in(&entry(Some(made.run.id))).await.unwrap();
+        let handed = anna
+            .client
+            .hand_in(&entry(Some(made.run.id)))
+            .await
+            .unwrap();
         let standings = berta.client.standings(battle).await.unwrap();
         let agents: Vec<_> = standings.places.iter().map(|place| place.agent).collect();
         assert_eq!(agents, [lab.agent, other]);

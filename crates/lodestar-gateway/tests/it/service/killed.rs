@@ -23,7 +23,11 @@ fn program() -> PathBuf {
     let own = std::env::current_exe().unwrap();
     let target = own.parent().and_then(Path::parent).unwrap();
     let program = target.join("examples/gateway_at");
-    assert!(program.exists(), "build the examples: {}", program.display());
+    assert!(
+        program.exists(),
+        "build the examples: {}",
+        program.display()
+    );
     program
 }
 
@@ -83,7 +87,9 @@ async fn what_was_acknowledged_survives_a_kill_and_nothing_is_graded_twice() {
             load.spawn(async move {
                 for number in 0.. {
                     let called = format!("agent-{round}-{worker}-{number}");
-                    let asked = wire::Named { name: name(&called) };
+                    let asked = wire::Named {
+                        name: name(&called),
+                    };
                     if owner.register_agent(&asked).await.is_err() {
                         return;
                     }
@@ -124,7 +130,10 @@ async fn what_was_acknowledged_survives_a_kill_and_nothing_is_graded_twice() {
         let last = heard.lock().unwrap().beats.clone();
         let path = format!("/v1/devices/{}/heartbeats", lab.machine.id);
         for beat in last.iter().rev().take(50) {
-            let answer = lab.world.post(&path, &lab.machine.token, &stated(beat)).await;
+            let answer = lab
+                .world
+                .post(&path, &lab.machine.token, &stated(beat))
+                .await;
             assert_eq!(answer.code(), Some(Code::NonceReused));
         }
     }
@@ -156,7 +165,10 @@ async fn what_was_acknowledged_survives_a_kill_and_nothing_is_graded_twice() {
         .iter()
         .filter_map(|(_, payload)| payload["n"].as_u64())
         .collect();
-    assert!(numbers.is_sorted_by(|a, b| a < b), "once, and in their order");
+    assert!(
+        numbers.is_sorted_by(|a, b| a < b),
+        "once, and in their order"
+    );
     let logged: BTreeSet<_> = events
         .iter()
         .filter(|(kind, _)| kind == "run.agent_registered@1")
