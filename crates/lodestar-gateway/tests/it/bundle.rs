@@ -494,7 +494,7 @@ fn reseal_last(ran: &Ran, line: &str) {
     let value: Value = serde_json::from_str(line).unwrap();
     let salt: [u8; 16] = decode_hex(value["salt"].as_str().unwrap().as_bytes()).unwrap();
     let mut head = value["head"].clone();
-    head["payload_hash"] = json!(sha256_parts(&[&salt, line[start..end].as_bytes()]));
+    head["payload_hash"] = json!(sha256_parts(&[&salt, &line.as_bytes()[start..end]]));
     let head = canonical::to_vec(&head).unwrap();
     let mut tree = lodestar_core::merkle::Frontier::new();
     let events = lodestar_log::Reader::open(&ran.dir).unwrap();
@@ -504,7 +504,7 @@ fn reseal_last(ran: &Ran, line: &str) {
     let mut bytes = text.as_bytes()[..before].to_vec();
     bytes.extend(b"{\"head\":");
     bytes.extend(&head);
-    bytes.extend(line[start - r#","payload":"#.len()..].as_bytes());
+    bytes.extend(&line.as_bytes()[start - r#","payload":"#.len()..]);
     bytes.push(b'\n');
     std::fs::write(ran.dir.events_path(), bytes).unwrap();
     let checkpoint = lodestar_core::note::Checkpoint {

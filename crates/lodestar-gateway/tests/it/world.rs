@@ -68,16 +68,6 @@ impl Hands {
         let by = i64::try_from(by.as_micros()).unwrap();
         self.0.fetch_add(by, Ordering::AcqRel);
     }
-
-    pub(crate) fn back(&self, by: Duration) {
-        let by = i64::try_from(by.as_micros()).unwrap();
-        self.0.fetch_sub(by, Ordering::AcqRel);
-    }
-
-    /// As far from the system's as at first: not at all.
-    pub(crate) fn at_system(&self) {
-        self.0.store(0, Ordering::Release);
-    }
 }
 
 /// What must not be made, used or dropped on a thread that runs futures: PostgreSQL's client waits in its own way.
@@ -110,7 +100,7 @@ fn apart<R: Send>(work: impl FnOnce() -> R + Send) -> R {
 /// A gateway that is served, until it is dropped.
 pub(crate) struct World {
     pub(crate) place: Apart<Place>,
-    pub(crate) folder: tempfile::TempDir,
+    _folder: tempfile::TempDir,
     pub(crate) hands: Hands,
     pub(crate) clock: Clock,
     pub(crate) url: String,
@@ -134,7 +124,7 @@ impl World {
         let hands = Hands::default();
         Self {
             place: sqlite(),
-            folder: tempfile::tempdir().unwrap(),
+            _folder: tempfile::tempdir().unwrap(),
             clock: hands.clock(),
             hands,
             url: process.url,
@@ -169,7 +159,7 @@ impl World {
         change(&mut config);
         let mut world = Self {
             place,
-            folder,
+            _folder: folder,
             clock: hands.clock(),
             hands,
             url: String::new(),
@@ -474,7 +464,7 @@ pub(crate) struct Machine {
     pub(crate) log_key: SecretKey,
     pub(crate) challenge: Option<Nonce>,
     pub(crate) client: GatewayClient,
-    clock: Clock,
+    pub(crate) clock: Clock,
 }
 
 impl Machine {

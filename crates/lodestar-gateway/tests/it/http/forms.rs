@@ -5,6 +5,16 @@ use serde_json::json;
 
 use crate::world::{World, on_both, sqlite, stated};
 
+/// Method, path, token, media type, body, and the code that is answered.
+type Case<'a> = (
+    &'a str,
+    String,
+    Option<&'a str>,
+    Option<&'a str>,
+    &'a [u8],
+    Code,
+);
+
 #[tokio::test]
 async fn what_is_no_request_has_its_code() {
     on_both(|place| async move {
@@ -15,7 +25,7 @@ async fn what_is_no_request_has_its_code() {
         let long = format!("{{\"name\":\"{}\"}}", "a".repeat(40 << 10));
         let deep = format!("{}{}", "[".repeat(200), "]".repeat(200));
         let device = "dev_01890a5d-ac96-774b-bcce-b302099a8057";
-        let cases: Vec<(&str, String, Option<&str>, Option<&str>, &[u8], Code)> = vec![
+        let cases: Vec<Case<'_>> = vec![
             ("GET", "/".into(), token, None, b"", Code::NoSuchRoute),
             (
                 "GET",

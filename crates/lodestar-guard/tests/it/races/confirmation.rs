@@ -22,6 +22,8 @@ use crate::steps::tracing;
 #[path = "../../../../lodestar-firewall/tests/it/store/cluster.rs"]
 #[allow(dead_code, reason = "the tests of the store use more of it")]
 mod cluster;
+#[path = "../../../../lodestar-firewall/tests/it/store/server.rs"]
+mod server;
 
 const POSTGRES: &str = "LODESTAR_TEST_RACE_POSTGRES";
 const PROJECTS: &str = "LODESTAR_TEST_RACE_PROJECTS";
