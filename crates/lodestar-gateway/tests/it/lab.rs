@@ -103,7 +103,7 @@ impl Lab {
         let attested = self.ship_and_attest(&first).await.unwrap();
         assert!(!attested.found.device_trusted);
         let mut level = DeviceLevel::Approved;
-        for _ in 0..4 {
+        for _ in 0..3 {
             level = self.beat().await;
             self.world.hands.forward(Duration::from_secs(55));
         }
