@@ -140,6 +140,11 @@ pub enum OpenError {
         /// Why it does not count.
         reason: Excerpt,
     },
+    /// Its sessions are to be runs, and nobody registered this one.
+    #[error(
+        "the configuration has a `[run]`, and no gateway gave a ticket for this session: register the run and hand its ticket to `Setup::run`, or take `[run]` out"
+    )]
+    NoTicket,
     /// The scope of the configuration is none.
     #[error(transparent)]
     Scope(#[from] BadScope),
@@ -271,6 +276,9 @@ impl Setup {
     /// Opens the session. Sessions of this project that ended in a crash are ended properly first:
     /// what they had called and nobody saw the end of is recorded as unknown.
     pub async fn open(self) -> Result<Session, OpenError> {
+        if self.config.run.is_some() && self.run.is_none() {
+            return Err(OpenError::NoTicket);
+        }
         let opening = tokio::task::spawn_blocking(move || self.open_now());
         let (session, ended) = opening.await.map_err(|_| GuardError::Panicked)??;
         session.listen();

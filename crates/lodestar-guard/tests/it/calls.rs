@@ -1,8 +1,11 @@
 //! Calls through the gate: what runs, what does not, and what the log says of it.
 
+use lodestar_core::id::RunId;
 use lodestar_core::ladder::Verdict;
+use lodestar_core::statement::Nonce;
 use lodestar_guard::{CallOptions, Holds, OpenError, Outcome};
 use lodestar_kernel::halt::Halt;
+use lodestar_kernel::opening::RunTicket;
 use lodestar_kernel::record::Rejection;
 use lodestar_kernel::stop::Stop;
 use lodestar_kernel::terse;
@@ -671,4 +674,27 @@ async fn lodestars_own_files_are_no_change_of_a_repository() {
     let session = project.open(GRADES, &three()).await;
     assert_eq!(git(&["status", "--porcelain", "--untracked-files=all"]), "");
     session.close("done").await.unwrap();
+}
+
+#[tokio::test]
+async fn a_session_that_is_to_be_a_run_does_not_open_unless_it_was_registered() {
+    let project = Project::new();
+    let run = "[run]\n\
+               gateway = \"https://gateway.example\"\n\
+               runner = \"rnr_01900000-0000-7000-8000-000000000001\"\n\
+               agent = \"agt_01900000-0000-7000-8000-000000000002\"\n\
+               terms = \"trm_01900000-0000-7000-8000-000000000003\"\n";
+    let setup = || {
+        let config = format!("{GRADES}\n{run}");
+        project.setup(&config, &three()).holds(Holds::Leave)
+    };
+    assert!(matches!(setup().open().await, Err(OpenError::NoTicket)));
+    let ticket = RunTicket {
+        id: RunId::from_parts(7, [1; 10]),
+        nonce: Nonce::from_bytes([3; 16]),
+    };
+    let session = setup().run(ticket).open().await.unwrap();
+    session.close("done").await.unwrap();
+    let events = project.events(session.id());
+    assert_eq!(events[0].1["run"]["nonce"], "03".repeat(16));
 }
