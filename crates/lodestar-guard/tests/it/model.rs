@@ -75,6 +75,8 @@ struct Both {
     /// The process of the model that is up.
     process: usize,
     requests: Vec<Option<RequestId>>,
+    /// Denied requests that this process has told a call of.
+    told: Vec<RequestId>,
     way: Vec<String>,
 }
 
@@ -115,6 +117,7 @@ impl Both {
             machine,
             process: 0,
             requests: vec![None; state::SLOTS],
+            told: Vec::new(),
             way: Vec::new(),
         };
         both.write_letter();
@@ -224,6 +227,11 @@ impl Both {
         let calling = tokio::spawn(async move { session.call("box.send", arguments).await });
         let reply = calling.await;
         *self.leaves_at.lock().unwrap() = None;
+        if let Ok(Ok(reply)) = &reply
+            && let Some(Rejection::ApprovalDenied { request, .. }) = reply.refusal()
+        {
+            return self.is_told(*request);
+        }
         let (r, expected) = self.model_call(c, leaves);
         let way = &self.way;
         match (expected, reply) {
@@ -245,6 +253,19 @@ impl Both {
             }
             (expected, reply) => panic!("{expected:?}, and {reply:?} after {way:#?}"),
         }
+    }
+
+    /// A no that was said while no call waited: it is told once, asks nobody and moves nothing, so that the model
+    /// does not know of it.
+    fn is_told(&mut self, request: RequestId) {
+        let way = &self.way;
+        let mut known = self.requests.iter();
+        let r = known.position(|known| *known == Some(request));
+        let r = r.unwrap_or_else(|| panic!("{request} is unknown after {way:#?}"));
+        let standing = self.machine.whole(&self.state, 0).heard[r].standing;
+        assert_eq!(standing, Standing::Over(Closing::Denied), "{way:#?}");
+        assert!(!self.told.contains(&request), "told twice after {way:#?}");
+        self.told.push(request);
     }
 
     /// Whether a call would need one request more than the model has room for.
@@ -280,6 +301,7 @@ impl Both {
     /// The session is closed, or cut off; another process goes on, perhaps configured otherwise.
     async fn stop(&mut self, crash: bool, configured: Configured) {
         let session = self.session.take().unwrap();
+        self.told.clear();
         if crash {
             self.step(Step::Crash(self.process, self.state.logs[0].tail.len()));
         } else {
