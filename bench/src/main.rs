@@ -10,6 +10,7 @@ mod barrier;
 mod call;
 mod firewall;
 mod gate;
+mod gateway;
 mod holds;
 mod proxy;
 mod report;
@@ -23,7 +24,7 @@ const HELP: &str = "\
 Measures Lodestar against fair limits, as ratios taken in one run.
 
 usage: lodestar-bench [all | verify | append | barrier | firewall | gate | call | holds | proxy |
-                      report]
+                      report | gateway]
                       [--events N] [--beliefs N] [--calls N] [--json]
 
   verify    `lodestar log verify` of a large session ÷ `openssl dgst -sha256` of the same file
@@ -42,6 +43,9 @@ usage: lodestar-bench [all | verify | append | barrier | firewall | gate | call 
 
   report    `lodestar report` of a governed session of 100,000 events, as HTML, with verification and
             replay; what twice as many events cost; its memory
+
+  gateway   heartbeats a second with signatures verified, ÷ the signature checks and ÷ the bare rows alone;
+            with ten thousand devices ÷ with a hundred; a run of 10,000 events verified, replayed and graded
 
   --events N   size of the large session (default 1000000)
   --beliefs N  size of the large belief store (default 1000000)
@@ -153,7 +157,7 @@ fn main() -> ExitCode {
                 return ExitCode::SUCCESS;
             }
             "all" | "verify" | "append" | "barrier" | "firewall" | "gate" | "call" | "holds"
-            | "proxy" | "report" => {
+            | "proxy" | "report" | "gateway" => {
                 which = arg;
             }
             other => return usage(&format!("`{other}` is not known here")),
@@ -198,6 +202,12 @@ fn main() -> ExitCode {
     }
     if wanted("report") {
         match report::measure() {
+            Ok(figures) => report(figures),
+            Err(why) => return usage(&why),
+        }
+    }
+    if wanted("gateway") {
+        match gateway::measure() {
             Ok(figures) => report(figures),
             Err(why) => return usage(&why),
         }

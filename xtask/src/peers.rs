@@ -1,4 +1,5 @@
-//! MCP software of others, which the proxy is tested against: clients, servers, conformance suites.
+//! Software of others that is tested against: MCP clients, servers and conformance suites for the proxy, and an
+//! explorer of APIs for the gateway.
 //!
 //! `crates/lodestar-mcp/tests/peers` pins what is wanted. It is installed into the target directory,
 //! under a name that changes with what is pinned, so that an update installs anew and nothing else

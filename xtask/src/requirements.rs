@@ -65,7 +65,7 @@ pub(crate) const TESTS: &[Requirement] = &[
     },
     Requirement {
         name: "MCP peers",
-        why: "are the SDKs, servers and conformance suites that the proxy is tested against",
+        why: "are the SDKs, servers, conformance suites and explorers that proxy and gateway are tested against",
         is_there: || peers::folder().is_some(),
         install: peers::install,
     },

@@ -7,10 +7,10 @@ use clap::{CommandFactory as _, FromArgMatches as _, Parser};
 
 use crate::commands::{self, Command};
 use crate::failure::{Exit, Failure};
-use crate::inert;
 use crate::output::Out;
 use crate::paint::Paint;
 use crate::place::Place;
+use crate::{gateway, inert};
 
 const AFTER_HELP: &str = "\
 Examples:
@@ -28,6 +28,8 @@ Examples:
   lodestar approve watch            see requests arrive, and answer them
   lodestar confirm --help           say yes to one call before it is asked for
   lodestar replay latest            does everything follow from the log?
+  lodestar gateway serve            serve devices and runs
+  lodestar device list              the machines that runs are made on
 
 Exit codes:
   0  done
@@ -45,6 +47,9 @@ Environment:
                             XDG_CONFIG_HOME, or else in ~/.config]
   LODESTAR_PASSPHRASE_FILE  a file of mode 0600 with the passphrase of an operator's key, for
                             use without a terminal; approvals and confirmations never take it
+  LODESTAR_GATEWAY          the gateway that an owner's commands speak to
+  LODESTAR_GATEWAY_TOKEN    the token that they show it
+  LODESTAR_GATEWAY_TOKEN_FILE  a file of mode 0600 with it
   LODESTAR_STORE            the belief store: a `postgres://` URL or a SQLite file
   LODESTAR_STORE_FILE       a file of mode 0600 with that URL, for one that holds a password
   NO_COLOR                  when set, no colour";
@@ -150,6 +155,11 @@ fn flow(text: &str) -> String {
 }
 
 pub(crate) fn main() -> Exit {
+    if let Some(failure) = gateway::token_in_arguments() {
+        let json = std::env::args_os().any(|arg| arg == "--json");
+        failure.report(json, Paint::stderr());
+        return failure.exit;
+    }
     let matches = command().try_get_matches();
     let cli = match matches.and_then(|matches| Cli::from_arg_matches(&matches)) {
         Ok(cli) => cli,

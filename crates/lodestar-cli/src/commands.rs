@@ -1,12 +1,15 @@
 //! One module per command.
 
+mod agent;
 mod approve;
 mod belief;
 mod completions;
 mod confirm;
 mod demo;
 mod demo_server;
+mod device;
 mod doctor;
+mod gateway;
 mod guard;
 mod halt;
 mod harness;
@@ -16,6 +19,7 @@ mod log;
 mod man;
 mod otel;
 mod pack;
+mod platform;
 mod policy;
 mod probe_proxy;
 mod probe_server;
@@ -23,7 +27,11 @@ mod probe_show;
 mod reflect;
 mod replay;
 mod report;
+mod run;
+mod runner;
 mod store;
+mod submission;
+mod token;
 mod tools;
 
 use clap::Subcommand;
@@ -89,6 +97,22 @@ pub(crate) enum Command {
     Probe(harness::ProbeArgs),
     /// Make, check, sign and verify outside packs of probes
     Pack(pack::PackArgs),
+    /// Serve a gateway, or check that this device gets on with one
+    Gateway(gateway::GatewayArgs),
+    /// Enrol, approve and watch the machines that runs are made on
+    Device(device::DeviceArgs),
+    /// Name the agents in whose name runs are made
+    Agent(agent::AgentArgs),
+    /// Name what makes runs, and bind it to devices
+    Runner(runner::RunnerArgs),
+    /// Register, attest and look at runs
+    Run(run::RunArgs),
+    /// Make, keep and take back what is shown to a gateway
+    Token(token::TokenArgs),
+    /// Hand in work, and see what it earned
+    Submission(submission::SubmissionArgs),
+    /// Open accounts, block devices and stop all signing, where the gateway runs
+    Platform(platform::PlatformArgs),
     /// Print a completion script for a shell
     Completions(completions::CompletionsArgs),
     /// Write the man pages into a directory
@@ -121,14 +145,36 @@ pub(crate) fn run(command: Command, app: &mut App) -> Result<Exit, Failure> {
         Command::Harness(args) => harness::run(&args, app),
         Command::Probe(args) => harness::probe(&args, app),
         Command::Pack(args) => pack::run(&args, app),
+        Command::Gateway(args) => gateway::run(&args, app),
+        Command::Device(args) => device::run(&args, app),
+        Command::Agent(args) => agent::run(&args, app),
+        Command::Runner(args) => runner::run(&args, app),
+        Command::Run(args) => run::run(&args, app),
+        Command::Token(args) => token::run(&args, app),
+        Command::Submission(args) => submission::run(&args, app),
+        Command::Platform(args) => platform::run(&args, app),
         Command::Completions(args) => completions::run(&args, app),
         Command::Man(args) => man::run(&args, app),
     }
 }
 
 /// The time, for signatures.
-fn now() -> Timestamp {
+pub(crate) fn now() -> Timestamp {
     SystemSurroundings::default().now()
+}
+
+/// Resolves when the process is told to end. Needs a runtime.
+fn told_to_end() -> Result<impl Future<Output = ()>, Failure> {
+    use tokio::signal::unix::{SignalKind, signal};
+    let failed = |problem| Failure::usage(format!("signals cannot be heard: {problem}"));
+    let mut terminate = signal(SignalKind::terminate()).map_err(failed)?;
+    let mut interrupt = signal(SignalKind::interrupt()).map_err(failed)?;
+    Ok(async move {
+        tokio::select! {
+            _ = terminate.recv() => {}
+            _ = interrupt.recv() => {}
+        }
+    })
 }
 
 /// Up to which rung calls run unasked, as it is typed.

@@ -1,16 +1,19 @@
 //! The `lodestar` command. It parses, calls the libraries, and prints.
 
 mod beliefs;
+mod bridge;
 mod cli;
 mod commands;
 mod configured;
 mod diff;
 mod failure;
 mod files;
+mod gateway;
 mod installation;
 mod operator;
 mod operator_key;
 mod output;
+mod owner;
 mod paint;
 mod pinned;
 mod place;

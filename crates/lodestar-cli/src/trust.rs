@@ -12,7 +12,7 @@ use crate::inert;
 use crate::installation::{Installation, read_vkey};
 
 /// The log keys that count.
-#[derive(Debug, Args)]
+#[derive(Debug, Default, Args)]
 pub(crate) struct LogKeys {
     /// Trust this log key instead of the installation's: `name+hash+key`, or a file with it.
     /// The key counts, not the name. May be given several times

@@ -155,5 +155,30 @@ words! {
         ReplayDerivation = "replay-derivation",
         /// A report says what the verified log says.
         ReportFromLog = "report-from-log",
+
+        // --- Devices and executions ---
+
+        /// A challenge is passed by a signature of the device's own key.
+        ChallengeSignatures = "challenge-signatures",
+        /// What a device signed is taken once.
+        NoncesOnce = "nonces-once",
+        /// Facts are what the gateway found, and not what a client says.
+        DerivedFacts = "derived-facts",
+        /// A run is attested by the device that registered it, of the same account.
+        OwnDevices = "own-devices",
+        /// An attestation counts for the run that it names, and says what was registered.
+        AttestationFields = "attestation-fields",
+        /// Attestations are taken from devices that stand well, and from no others.
+        AttestingLevels = "attesting-levels",
+        /// A level needs the facts of every level below it.
+        CumulativeLadder = "cumulative-ladder",
+        /// A runner counts on the device that its owner bound it to.
+        RunnerBindings = "runner-bindings",
+        /// A device moves as the table of moves says.
+        DeviceMoves = "device-moves",
+        /// A run is graded by the best word on it.
+        BestAttestation = "best-attestation",
+        /// A run is derived again, under what its owner registered before.
+        RunJudgement = "run-judgement",
     }
 }

@@ -12,7 +12,7 @@ mod table;
 #[cfg(test)]
 mod tests;
 
-pub use health::{DeviceSettings, SettingsError};
+pub use health::{DeviceSettings, HEARTBEAT, ISSUED_AT_WINDOW, SettingsError};
 pub use page::reference_page;
 pub use standing::{Beat, Cause, Due, Standing, StrikeKind, Strikes};
 pub use table::{LevelSpec, Move, is_legal, levels, moves, rows};

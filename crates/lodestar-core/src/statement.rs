@@ -20,6 +20,7 @@ mod policy;
 mod promotion;
 mod redaction;
 mod run_bundle;
+mod run_grade;
 mod tool_review;
 mod verify;
 
@@ -48,6 +49,7 @@ pub use policy::PolicyInForce;
 pub use promotion::Promotion;
 pub use redaction::{RedactedEvent, Redaction};
 pub use run_bundle::RunBundle;
+pub use run_grade::RunGrade;
 pub use tool_review::ToolReview;
 pub use verify::{CLOCK_SKEW, Undated, Verified};
 

@@ -1,166 +1,150 @@
-//! What runs on a device: says that it is there, and obeys.
+//! The daemon of a device: it says that the device is there, and hears what it has to obey.
 //!
-//! It asks for directives more often than it beats, so that the kill switch and a pause stop its signing within
-//! [`OBEYS_WITHIN`]; whoever else signs with the device's key asks [`Leave`] first. A service that is away is waited
-//! for; one that says that the device is gone for good ends the daemon.
+//! Two clocks run in it. Every [`HEARTBEAT`](lodestar_core::device::HEARTBEAT) it signs that the device is there;
+//! every [`POLL`] it asks what the device has to obey, without signing anything. A kill switch or a pause stops
+//! every signature, heartbeats too, and stands in the device's folder, where whatever else signs for the device
+//! looks. While the gateway is away it asks less often, and what it heard last stays in force.
+
+mod standing;
 
 use std::collections::BTreeSet;
-use std::sync::{Arc, Mutex, PoisonError};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use lodestar_core::device::DeviceLevel;
-use lodestar_core::id::{AccountId, DeviceId, RunnerId};
-use lodestar_core::key::SecretKey;
-use lodestar_core::statement::{
-    DaemonVersion, Envelope, GatewayStatus, Heartbeat, Issued, Nonce, StatementError,
-};
-use lodestar_core::time::Timestamp;
+use lodestar_core::id::RunnerId;
+use lodestar_core::name::Excerpt;
+use lodestar_core::statement::{DaemonVersion, GatewayStatus};
 use lodestar_log::Clock;
-use serde::Serialize;
 use thiserror::Error;
+use tokio::time::Instant;
 
 use crate::client::{GatewayClient, GatewayError};
 use crate::code::Code;
-use crate::wire::{Beaten, Directives};
+use crate::device::{
+    DaemonLock, DeviceError, DeviceFolder, LockError, SignError, Signer, State, Stopped,
+};
+use crate::service::Report;
 
-/// Within what time a directive is obeyed.
-pub const OBEYS_WITHIN: Duration = Duration::from_secs(10);
+/// How often the gateway is asked what the device has to obey: three times within the ten seconds in which it
+/// has to be obeyed.
+pub const POLL: Duration = Duration::from_secs(3);
 
-/// How often directives are asked for: twice within that time, and once more.
-pub const ASKS_EVERY: Duration = Duration::from_secs(3);
+/// How long an answer may take. With [`POLL`] and [`FURTHEST`] it stays below ten seconds.
+const WITHIN: Duration = Duration::from_secs(4);
 
-/// How long one question may take; a slow one leaves time for another.
-const QUESTION: Duration = Duration::from_secs(3);
+/// The longest time between two attempts while the gateway is away.
+const FURTHEST: Duration = Duration::from_secs(5);
 
-/// The longest that is waited between attempts while the service is away.
-const PATIENCE: Duration = Duration::from_secs(60);
+/// How old what is kept of the last answer may be.
+const KEPT: Duration = Duration::from_secs(10);
 
-/// What a daemon is made of.
-pub struct Daemon {
-    /// The service, under the device's token.
-    pub client: GatewayClient,
-    /// The account.
-    pub account: AccountId,
-    /// The device.
-    pub device: DeviceId,
-    /// The key that signs for it.
-    pub key: SecretKey,
-    /// How often it beats.
-    pub every: Duration,
-    /// Which runners are alive, asked before each beat.
-    pub runners: Box<dyn Fn() -> BTreeSet<RunnerId> + Send + Sync>,
-    /// The time that statements are dated by.
+/// Why a daemon ended otherwise than by being told to.
+#[derive(Debug, Error)]
+pub enum DaemonError {
+    /// Another one runs, or the lock cannot be had.
+    #[error(transparent)]
+    Lock(#[from] LockError),
+    /// The device's folder cannot be used.
+    #[error(transparent)]
+    Device(#[from] DeviceError),
+    /// The key cannot sign.
+    #[error(transparent)]
+    Sign(#[from] SignError),
+    /// The device is gone for good.
+    #[error("{0}")]
+    Gone(Stopped),
+}
+
+/// How a daemon works.
+#[derive(Debug, Clone)]
+pub struct DaemonSettings {
+    /// How often it says that the device is there.
+    pub heartbeat: Duration,
+    /// How often it asks what the device has to obey.
+    pub poll: Duration,
+    /// The runners that are alive here; none said means those that are bound to the device.
+    pub runners: Option<BTreeSet<RunnerId>>,
+    /// Where it says what whoever runs it has to know.
+    pub report: Report,
+    /// The time.
     pub clock: Clock,
 }
 
-impl std::fmt::Debug for Daemon {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Daemon")
-            .field("device", &self.device)
-            .finish_non_exhaustive()
+impl Default for DaemonSettings {
+    fn default() -> Self {
+        Self {
+            heartbeat: lodestar_core::device::HEARTBEAT,
+            poll: POLL,
+            runners: None,
+            report: Report::stderr(),
+            clock: Clock::system(),
+        }
     }
 }
 
-/// Why a daemon ends by itself.
-#[derive(Debug, Error)]
-pub enum DaemonError {
-    /// The device is gone for good, or its token is.
-    #[error("the gateway does not take this device any more: {message} ({code})")]
-    Gone {
-        /// Why.
-        code: Code,
-        /// Why, in the service's words.
-        message: String,
-    },
-    /// There is no randomness to be had.
-    #[error("the operating system gives no random bytes: {0}")]
-    Random(String),
-    /// A statement cannot be signed.
-    #[error("a heartbeat cannot be signed: {0}")]
-    Statement(#[from] StatementError),
+/// A device's daemon. There is one at a time.
+#[derive(Debug)]
+pub struct Daemon {
+    folder: DeviceFolder,
+    settings: DaemonSettings,
+    state: State,
+    /// The runners that the gateway says are bound to the device.
+    bound: BTreeSet<RunnerId>,
+    /// Whether the gateway has the key that is here, as far as is known.
+    is_key_known: bool,
+    /// Attempts in a row that nobody answered.
+    failures: u32,
+    _lock: DaemonLock,
 }
 
-/// How a daemon stands.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-pub struct Status {
-    /// When this was so, by the daemon's clock.
-    pub at: Timestamp,
-    /// What the service last said of the device.
-    pub level: Option<DeviceLevel>,
-    /// What it has to obey; none while that is not known.
-    pub directives: Option<Directives>,
-    /// When the service last took a heartbeat.
-    pub last_heartbeat: Option<Timestamp>,
-    /// The code that it was last refused with, if it was since.
-    pub refused: Option<Code>,
-    /// Why the service was last not reached, if it was not since.
-    pub unreached: Option<String>,
-}
-
-/// Whether the device's key may sign now. It may while the service has lately said nothing against it.
-#[derive(Debug, Clone, Default)]
-pub struct Leave(Arc<Mutex<Option<(Instant, bool)>>>);
-
-impl Leave {
-    /// Whether it may. What nobody confirmed within [`OBEYS_WITHIN`] is not known, and then it may not.
-    pub fn may_sign(&self) -> bool {
-        let known = *self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        known.is_some_and(|(at, may)| may && at.elapsed() < OBEYS_WITHIN)
-    }
-
-    fn set(&self, may: bool) {
-        *self.0.lock().unwrap_or_else(PoisonError::into_inner) = Some((Instant::now(), may));
-    }
-}
-
-/// What the daemon knows between its questions.
-struct State {
-    status: Status,
-    leave: Leave,
-    /// How often in a row the service was away.
-    away: u32,
+/// What an attempt came to.
+enum Heard {
+    Answer,
+    /// Nobody answered, or not now.
+    Nothing(String),
+    /// The gateway answered, and refused.
+    Refused(Code, String),
 }
 
 impl Daemon {
-    /// Runs until told to end, or until the service says that the device is gone. Whoever wants to know how it
-    /// stands is told after every question.
-    pub async fn run(
-        self,
-        leave: Leave,
-        tell: impl Fn(&Status),
-        until: impl Future<Output = ()>,
-    ) -> Result<(), DaemonError> {
-        let mut state = State {
-            status: Status {
-                at: self.clock.now(),
-                level: None,
-                directives: None,
-                last_heartbeat: None,
-                refused: None,
-                unreached: None,
-            },
-            leave,
-            away: 0,
-        };
-        let mut beat_at = Instant::now();
+    /// Takes the device, if no other daemon has it.
+    pub fn start(folder: DeviceFolder, settings: DaemonSettings) -> Result<Self, DaemonError> {
+        folder.identity()?;
+        // Before anything is signed: what the last one heard stays in force.
+        let state = folder.state()?;
+        let lock = DaemonLock::take(&folder)?;
+        Ok(Self {
+            folder,
+            settings,
+            state,
+            bound: BTreeSet::new(),
+            is_key_known: false,
+            failures: 0,
+            _lock: lock,
+        })
+    }
+
+    /// Works until it is told to end, or the device is gone for good.
+    pub async fn run(mut self, until: impl Future<Output = ()>) -> Result<(), DaemonError> {
         tokio::pin!(until);
+        let mut beat_at = Instant::now();
         loop {
-            // What is to be obeyed is known before anything is signed.
-            let asked = self.client.directives(self.device);
-            let asked = tokio::time::timeout(QUESTION, asked).await;
-            let directives = asked.unwrap_or_else(|_| Err(too_slow()));
-            self.obey(&mut state, directives)?;
-            if Instant::now() >= beat_at && state.leave.may_sign() {
-                let beaten = self.beat(&state.status).await?;
-                let taken = self.heard(&mut state, beaten)?;
-                // A beat that came to nothing is tried again with the next question.
-                if taken {
-                    beat_at = Instant::now() + self.every;
-                }
+            let is_due = Instant::now() >= beat_at;
+            let round = self.round(is_due);
+            let beaten = tokio::select! {
+                () = &mut until => return Ok(()),
+                round = round => round?,
+            };
+            if beaten {
+                beat_at = Instant::now() + self.settings.heartbeat;
             }
-            state.status.at = self.clock.now();
-            tell(&state.status);
-            let pause = pause(state.away);
+            let mut pause = match self.failures {
+                0 => self.settings.poll,
+                n => backoff(n, self.settings.poll),
+            };
+            if self.failures == 0 && self.state.stopped.is_none() && self.is_key_known {
+                pause = pause.min(beat_at.saturating_duration_since(Instant::now()));
+            }
             tokio::select! {
                 () = &mut until => return Ok(()),
                 () = tokio::time::sleep(pause) => {}
@@ -168,119 +152,160 @@ impl Daemon {
         }
     }
 
-    /// Takes what the service says that is to be obeyed.
-    fn obey(
-        &self,
-        state: &mut State,
-        told: Result<Directives, GatewayError>,
-    ) -> Result<(), DaemonError> {
-        match told {
+    /// One round: what is to be obeyed, and a heartbeat if one is due. Says whether one was taken.
+    async fn round(&mut self, is_due: bool) -> Result<bool, DaemonError> {
+        // Read anew each time: a token or a key that was replaced is in force from then on.
+        let identity = self.folder.identity()?;
+        let client = self.folder.client()?.within(WITHIN);
+        let asked = client.directives(identity.device).await;
+        let heard = match asked {
             Ok(directives) => {
-                state.away = 0;
-                state.status.unreached = None;
-                state.take(directives);
-                Ok(())
+                self.obey(Stopped::by(&directives))?;
+                Heard::Answer
             }
-            Err(problem) => state.problem(problem),
+            Err(problem) => self.failed(&problem)?,
+        };
+        self.note(&heard)?;
+        if !matches!(heard, Heard::Answer) || self.state.stopped.is_some() {
+            return Ok(false);
         }
+        // Before every beat: runners are bound and keys rotated while it runs.
+        if is_due || !self.is_key_known || self.folder.next()?.is_some() {
+            let looked = self.look(&client).await?;
+            self.note(&looked)?;
+            if !matches!(looked, Heard::Answer) || !self.is_key_known {
+                return Ok(false);
+            }
+        }
+        if !is_due {
+            return Ok(false);
+        }
+        let heard = self.beat(&client).await?;
+        self.note(&heard)?;
+        Ok(matches!(heard, Heard::Answer))
     }
 
-    async fn beat(&self, status: &Status) -> Result<Result<Beaten, GatewayError>, DaemonError> {
-        let gateway_status = match (&status.unreached, status.refused) {
-            (None, None) => GatewayStatus::connected(),
-            (_, Some(code)) => GatewayStatus::error(code.as_str()),
-            (Some(_), None) => GatewayStatus::degraded(),
+    /// Signs that the device is there.
+    async fn beat(&mut self, client: &GatewayClient) -> Result<Heard, DaemonError> {
+        let identity = self.folder.identity()?;
+        let device = identity.device;
+        let signer = Signer::new(identity, self.folder.key()?).by(self.settings.clock.clone());
+        let runners = self.settings.runners.as_ref().unwrap_or(&self.bound);
+        let version = DaemonVersion::new(concat!("lodestar ", env!("CARGO_PKG_VERSION")))
+            .expect("INVARIANT: a version is short");
+        let status = match self.failures {
+            0 => GatewayStatus::connected(),
+            _ => GatewayStatus::degraded(),
         };
-        let mut nonce = [0; 16];
-        getrandom::fill(&mut nonce).map_err(|problem| DaemonError::Random(problem.to_string()))?;
-        let version = concat!("lodestar ", env!("CARGO_PKG_VERSION"));
-        let issued = Issued {
-            expires_at: None,
-            issued_at: self.clock.now(),
-            key_id: self.key.public().key_id(),
-            nonce: Nonce::from_bytes(nonce),
-            subject: Heartbeat {
-                account: self.account,
-                daemon_version: DaemonVersion::new(version)
-                    .expect("INVARIANT: a constant that is a short line"),
-                device: self.device,
-                gateway_status,
-                runners: (self.runners)(),
-            },
-        };
-        let envelope = Envelope::sign(&issued, &self.key)?;
-        let sent = self.client.heartbeat(self.device, &envelope);
-        let sent = tokio::time::timeout(QUESTION, sent).await;
-        Ok(sent.unwrap_or_else(|_| Err(too_slow())))
-    }
-
-    /// Takes what the service says of a heartbeat; whether it took it.
-    fn heard(
-        &self,
-        state: &mut State,
-        beaten: Result<Beaten, GatewayError>,
-    ) -> Result<bool, DaemonError> {
-        match beaten {
+        let envelope = signer.heartbeat(status, version, runners.clone())?;
+        match client.heartbeat(device, &envelope).await {
             Ok(beaten) => {
-                state.status.level = Some(beaten.level);
-                state.status.last_heartbeat = Some(self.clock.now());
-                state.status.refused = None;
-                state.take(beaten.directives);
-                Ok(true)
+                self.level(beaten.level);
+                self.state.beat_at = Some(self.settings.clock.now());
+                self.obey(Stopped::by(&beaten.directives))?;
+                self.keep()?;
+                Ok(Heard::Answer)
             }
-            Err(problem) => state.problem(problem).map(|()| false),
-        }
-    }
-}
-
-impl State {
-    fn take(&mut self, directives: Directives) {
-        self.status.directives = Some(directives);
-        self.leave
-            .set(!directives.kill_switch && !directives.paused);
-    }
-
-    /// What is wrong, if the daemon can live with it.
-    fn problem(&mut self, problem: GatewayError) -> Result<(), DaemonError> {
-        match problem {
-            GatewayError::Refused {
-                code:
-                    code @ (Code::DeviceRevoked
-                    | Code::DeviceBlocked
-                    | Code::DeviceUnknown
-                    | Code::TokenInvalid
-                    | Code::TokenKind
-                    | Code::OtherDevice),
-                message,
-                ..
-            } => {
-                self.leave.set(false);
-                Err(DaemonError::Gone { code, message })
-            }
-            GatewayError::Refused { code, .. } => {
-                self.status.refused = Some(code);
-                if matches!(code, Code::KillSwitch | Code::DevicePaused) {
-                    self.leave.set(false);
+            Err(problem) => {
+                if problem.code() == Some(Code::SignatureInvalid) {
+                    // Each one counts against the device: look first whether the key is still the one.
+                    self.is_key_known = false;
                 }
-                Ok(())
-            }
-            other => {
-                self.away = self.away.saturating_add(1);
-                self.status.unreached = Some(other.to_string());
-                Ok(())
+                self.failed(&problem)
             }
         }
     }
+
+    /// Notes that signing has to stop, or may go on.
+    fn obey(&mut self, stopped: Option<Stopped>) -> Result<(), DaemonError> {
+        if self.state.stopped == stopped {
+            return Ok(());
+        }
+        self.state.stopped = stopped;
+        self.keep()?;
+        self.settings.report.say(&match stopped {
+            Some(stopped) => format!("{stopped}: nothing is signed from now on"),
+            None => "signing goes on".to_owned(),
+        });
+        Ok(())
+    }
+
+    fn level(&mut self, level: DeviceLevel) {
+        if self.state.level != Some(level) {
+            self.settings.report.say(&format!("the device is {level}"));
+            self.state.level = Some(level);
+        }
+    }
+
+    /// What an attempt that failed comes to.
+    fn failed(&mut self, problem: &GatewayError) -> Result<Heard, DaemonError> {
+        if let Some(stopped) = Stopped::of(problem) {
+            self.obey(Some(stopped))?;
+            if stopped.is_for_good() {
+                return Err(DaemonError::Gone(stopped));
+            }
+            return Ok(Heard::Answer);
+        }
+        let told = Excerpt::of(&problem.to_string()).to_string();
+        Ok(match problem.code() {
+            Some(code) if !problem.may_pass() => Heard::Refused(code, told),
+            _ => Heard::Nothing(told),
+        })
+    }
+
+    /// Keeps what an attempt came to, and says what is new.
+    fn note(&mut self, heard: &Heard) -> Result<(), DaemonError> {
+        let now = self.settings.clock.now();
+        let problem = match heard {
+            Heard::Answer => None,
+            Heard::Nothing(why) => Some(why.clone()),
+            Heard::Refused(code, why) => Some(format!("{code}: {why}")),
+        };
+        let is_news = self.state.problem.is_some() != problem.is_some();
+        match &problem {
+            None => {
+                let is_old = |heard| now.since(heard).is_none_or(|age| age >= KEPT);
+                let is_old = self.state.heard_at.is_none_or(is_old);
+                if self.failures > 0 {
+                    self.settings.report.say("the gateway answers again");
+                }
+                self.failures = 0;
+                self.state.heard_at = Some(now);
+                self.state.problem = None;
+                if !is_old && !is_news {
+                    return Ok(());
+                }
+            }
+            Some(why) => {
+                self.failures = self.failures.saturating_add(1);
+                if is_news {
+                    self.settings
+                        .report
+                        .say(&format!("{why}; it is tried again"));
+                } else if self.state.problem == problem {
+                    return Ok(());
+                }
+                self.state.problem = problem.clone();
+            }
+        }
+        self.keep()
+    }
+
+    fn keep(&self) -> Result<(), DaemonError> {
+        Ok(self.folder.keep_state(&self.state)?)
+    }
 }
 
-fn too_slow() -> GatewayError {
-    GatewayError::Unreached("it did not answer in time".to_owned())
-}
-
-/// How long until the next question: a service that is away for long is asked less often, up to a bound.
-fn pause(away: u32) -> Duration {
-    let doubled = ASKS_EVERY.saturating_mul(1 << away.saturating_sub(2).min(5));
-    doubled.min(PATIENCE)
+/// How long to wait after so many failures: longer each time, and not all devices at once.
+fn backoff(failures: u32, least: Duration) -> Duration {
+    let doubled = least.saturating_mul(1 << failures.min(4));
+    let mut random = [0];
+    // Without randomness, all at once is still better than not at all.
+    let _ = getrandom::fill(&mut random);
+    let longest = FURTHEST.max(least);
+    doubled
+        .min(longest)
+        .mul_f64(0.75 + f64::from(random[0]) / 1024.0)
 }
 
 #[cfg(test)]
@@ -288,26 +313,11 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_directive_is_known_in_time_even_if_one_question_is_slow() {
-        assert!(2 * (ASKS_EVERY + QUESTION) <= OBEYS_WITHIN + QUESTION);
-        assert!(ASKS_EVERY + QUESTION < OBEYS_WITHIN);
-    }
-
-    #[test]
-    fn a_service_that_is_away_is_asked_less_often_but_always_again() {
-        assert_eq!(pause(0), ASKS_EVERY);
-        assert_eq!(pause(2), ASKS_EVERY);
-        assert_eq!(pause(3), 2 * ASKS_EVERY);
-        assert_eq!(pause(u32::MAX), PATIENCE);
-    }
-
-    #[test]
-    fn what_nobody_confirmed_may_not_sign() {
-        let leave = Leave::default();
-        assert!(!leave.may_sign());
-        leave.set(true);
-        assert!(leave.may_sign());
-        leave.set(false);
-        assert!(!leave.may_sign());
+    fn whatever_happens_the_gateway_is_heard_within_ten_seconds() {
+        for failures in 1..100 {
+            let longest = (0..50).map(|_| backoff(failures, POLL)).max().unwrap();
+            assert!(longest + WITHIN < Duration::from_secs(10), "{longest:?}");
+        }
+        assert!(POLL + WITHIN < Duration::from_secs(10));
     }
 }

@@ -12,7 +12,9 @@
 //! | [`openapi`] | the routes as a document |
 //! | [`bundle`] | a run's log on its way, and whether it is what was attested |
 //! | [`client`] | the other side of the routes |
-//! | [`daemon`] | what runs on a device: says that it is there, and obeys |
+//! | [`device`] | a device's own folder, what it signs, and whether it may |
+//! | [`daemon`] | says that a device is there, and hears what it has to obey |
+//! | [`run`] | a run where it is made: registered, followed, shipped, attested |
 //! | [`config`], [`token`] | how a service is set up; what somebody may show it |
 #![deny(missing_docs)]
 
@@ -21,8 +23,10 @@ pub mod client;
 pub mod code;
 pub mod config;
 pub mod daemon;
+pub mod device;
 pub mod http;
 pub mod openapi;
+pub mod run;
 mod schema;
 pub mod service;
 pub mod store;

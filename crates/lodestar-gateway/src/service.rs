@@ -28,6 +28,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
+use lodestar_core::defence::Defence;
 use lodestar_core::device::DeviceSettings;
 use lodestar_core::event::EventType;
 use lodestar_core::key::PublicKey;
@@ -46,7 +47,7 @@ pub use report::Report;
 
 use crate::code::{Code, Refusal};
 use crate::config::{ConfigError, GatewayConfig};
-use crate::store::{Sql, StoreError, outbox, transaction};
+use crate::store::{Sql, SqliteSql, StoreError, outbox, transaction};
 use crate::wire;
 use desk::{Coming, Desk, Job, Memory, Stop};
 use journal::Journal;
@@ -105,6 +106,7 @@ pub struct Service {
     judging: Semaphore,
     failed: Arc<AtomicBool>,
     thread: Mutex<Option<JoinHandle<()>>>,
+    without: Arc<[Defence]>,
 }
 
 impl std::fmt::Debug for Service {
@@ -128,8 +130,36 @@ impl Service {
     pub fn over(
         config: &GatewayConfig,
         folder: Folder,
+        sql: Box<dyn Sql>,
+        surroundings: Surroundings,
+    ) -> Result<Self, StartError> {
+        Self::begun(config, folder, sql, surroundings, &[])
+    }
+
+    /// For a harness that takes defences out: a service that lacks them, says so in its log's opening, and
+    /// keeps everything else in memory. Nothing but this argument leads here.
+    ///
+    /// The databases hold the same lines a second time, so that its store has none of their rules.
+    pub fn lacking(
+        config: &GatewayConfig,
+        surroundings: Surroundings,
+        without: &[Defence],
+    ) -> Result<Self, StartError> {
+        if without.is_empty() {
+            return Self::open(config, surroundings);
+        }
+        config.validate()?;
+        let folder = Folder::open(&config.data)?;
+        let store = Box::new(SqliteSql::unguarded()?);
+        Self::begun(config, folder, store, surroundings, without)
+    }
+
+    fn begun(
+        config: &GatewayConfig,
+        folder: Folder,
         mut sql: Box<dyn Sql>,
         surroundings: Surroundings,
+        without: &[Defence],
     ) -> Result<Self, StartError> {
         let Surroundings { clock, report } = surroundings;
         // The store holds that nothing comes before what it rests on; a clock that is set back stands still.
@@ -138,7 +168,8 @@ impl Service {
         let key = folder.log_key()?;
         let log_key = key.public();
         let in_force = json!({"devices": settings});
-        let mut journal = Journal::open(&folder.log(), key, clock.clone(), &in_force)?;
+        let mut journal = Journal::open(&folder.log(), key, clock.clone(), &in_force, without)?;
+        let without: Arc<[Defence]> = without.into();
         let mut waited = 0;
         loop {
             let drained = journal.drain(sql.as_mut())?;
@@ -162,6 +193,7 @@ impl Service {
             memory: Memory::begun(),
             report,
             failed: Arc::clone(&failed),
+            without: Arc::clone(&without),
         };
         let thread = std::thread::Builder::new()
             .name("lodestar-gateway".to_owned())
@@ -178,6 +210,7 @@ impl Service {
             judging: Semaphore::new(processors),
             failed,
             thread: Mutex::new(Some(thread)),
+            without,
         })
     }
 
@@ -196,6 +229,11 @@ impl Service {
         }
         let gone = |_| Refusal::of(Code::Internal);
         answer.await.map_err(gone)?
+    }
+
+    /// Whether a harness has taken this out.
+    fn lacks(&self, defence: Defence) -> bool {
+        self.without.contains(&defence)
     }
 
     /// The service's time.

@@ -4,6 +4,7 @@
 //! |---|---|
 //! | [`wrap`] | runs an agent loop inside a governed session: the entry for people who own their loop |
 //! | [`Session`], [`Setup`] | the session beneath it |
+//! | [`attend`] | what makes a session a run of a gateway, from outside |
 //! | [`channel`] | the ways by which people outside are asked and answer |
 //! | [`config`] | the configuration, one file |
 //! | [`confirmations`] | what operators said before they were asked |
@@ -15,6 +16,7 @@
 //! | [`OperatorSession`] | what people do at a command line, as a session of its own |
 #![deny(missing_docs)]
 
+pub mod attend;
 pub mod channel;
 pub mod config;
 pub mod confirmations;

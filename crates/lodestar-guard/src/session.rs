@@ -34,7 +34,7 @@ use lodestar_core::name::{ActorId, SessionId};
 use lodestar_core::scope::Scope;
 use lodestar_core::sensitivity::Sensitivity;
 use lodestar_kernel::Kernel;
-use lodestar_kernel::opening::CalibrationInForce;
+use lodestar_kernel::opening::{CalibrationInForce, RunTicket};
 use lodestar_kernel::registry::Registry;
 use lodestar_kernel::stop::Stop;
 use lodestar_log::LogWriter;
@@ -44,6 +44,7 @@ use serde_json::json;
 use tokio::sync::{RwLock, mpsc, oneshot};
 use tokio::task::JoinHandle;
 
+use crate::attend::Attendant;
 use crate::error::GuardError;
 use crate::recover::Abandoned;
 use beforehand::Beforehand;
@@ -84,6 +85,8 @@ struct Inner {
     counts: Counted,
     decided: Mutex<say::Decided>,
     halt_noted: OnceLock<()>,
+    /// Who makes it a run, and which.
+    attended: Option<(Arc<dyn Attendant>, RunTicket)>,
     /// Calls hold it shared; whoever closes the session waits for all of them.
     running: RwLock<Open>,
 }
@@ -174,6 +177,11 @@ impl Session {
         self.inner.calibration.as_ref()
     }
 
+    /// The run of a gateway that it is; none where it is none.
+    pub fn ticket(&self) -> Option<RunTicket> {
+        self.inner.attended.as_ref().map(|(_, ticket)| *ticket)
+    }
+
     /// What became of its calls so far.
     pub fn counts(&self) -> Counts {
         self.inner.counts.get()
@@ -219,6 +227,10 @@ impl Session {
         let (counts, overdue) = closing.await.map_err(|_| GuardError::Panicked)??;
         for request in overdue {
             self.withdraw(request, Closing::Expired).await;
+        }
+        drop(running);
+        if let Some((attendant, ticket)) = &self.inner.attended {
+            attendant.closed(*ticket).await;
         }
         Ok(counts)
     }

@@ -15,7 +15,7 @@ use crate::class::AttackClass;
 pub struct Pack(Cow<'static, str>);
 
 impl Pack {
-    /// Rule by rule: firewall, gate, approvals, proxy, log.
+    /// Rule by rule: firewall, gate, approvals, proxy, log, devices.
     pub const CORE: Self = Self(Cow::Borrowed("lodestar-core"));
     /// Whole attacks on a coding agent.
     pub const CODING: Self = Self(Cow::Borrowed("coding-agent-safety"));
@@ -53,6 +53,8 @@ pub enum Section {
     Proxy,
     /// The record.
     Log,
+    /// Devices and the runs that they vouch for.
+    Devices,
     /// Somebody else's scenarios.
     Outside,
 }
@@ -66,6 +68,7 @@ impl Section {
             Self::Approvals => "approvals",
             Self::Proxy => "proxy",
             Self::Log => "log",
+            Self::Devices => "devices",
             Self::Outside => "outside",
         }
     }

@@ -57,6 +57,7 @@ fn heading(section: Section) -> &'static str {
         Section::Approvals => "People's word",
         Section::Proxy => "Between an agent and its servers",
         Section::Log => "The record",
+        Section::Devices => "Devices and executions",
         Section::Outside => "Of others",
     }
 }

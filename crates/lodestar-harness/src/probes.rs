@@ -1,6 +1,7 @@
 //! The scenarios that come with the program.
 
 mod approvals;
+mod devices;
 mod firewall;
 mod gate;
 mod log;
@@ -16,6 +17,7 @@ pub fn all() -> Vec<Probe> {
         approvals::probes(),
         proxy::probes(),
         log::probes(),
+        devices::probes(),
     ]
     .into_iter()
     .flatten()

@@ -2,6 +2,7 @@
 //! they were scripted, people with keys, firewalls, and the log read back.
 
 mod agent;
+pub mod fleet;
 pub(crate) mod forge;
 mod mind;
 mod people;

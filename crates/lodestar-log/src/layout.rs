@@ -8,6 +8,7 @@
 //!                                   checkpoint
 //!                                   blobs/<sha256>
 //!                                   recovered/  what recoveries cut off
+//!                                   grade        what a gateway said of it, where it was a run
 //! ```
 
 use std::io;
@@ -19,6 +20,7 @@ pub(crate) const EVENTS: &str = "events.ndjson";
 pub(crate) const CHECKPOINT: &str = "checkpoint";
 pub(crate) const BLOBS: &str = "blobs";
 pub(crate) const RECOVERED: &str = "recovered";
+pub(crate) const GRADE: &str = "grade";
 pub(crate) const LEDGER: &str = "ledger.ndjson";
 pub(crate) const LEDGER_CHECKPOINT: &str = "ledger.checkpoint";
 /// The head over a record that is being appended; it becomes the checkpoint once the record is on
@@ -163,6 +165,11 @@ impl SessionDir {
     /// What recoveries cut off.
     pub fn recovered_dir(&self) -> PathBuf {
         self.dir.join(RECOVERED)
+    }
+
+    /// What a gateway said of the run that it was: a signed statement beside the log, and no part of it.
+    pub fn grade_path(&self) -> PathBuf {
+        self.dir.join(GRADE)
     }
 
     /// The origin line of this session's checkpoints.

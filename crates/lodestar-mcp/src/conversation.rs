@@ -17,6 +17,7 @@ use std::time::Duration;
 
 use lodestar_core::defence::Defence;
 use lodestar_guard::Session;
+use lodestar_guard::attend::Attendant;
 use lodestar_guard::config::{Ceiling, Config};
 use lodestar_guard::{GuardError, Keys};
 use lodestar_kernel::stop::Stop;
@@ -62,6 +63,8 @@ pub struct Settings {
     pub ceiling: Option<Ceiling>,
     /// Another task than the configuration's.
     pub task: Option<String>,
+    /// Who makes sessions runs of a gateway.
+    pub attendant: Option<Arc<dyn Attendant>>,
     /// Defences that a harness takes out; none in earnest.
     pub without: Vec<Defence>,
 }

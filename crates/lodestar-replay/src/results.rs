@@ -5,9 +5,9 @@
 //! log lets every event of a session come by here, in its order, and asks for what an adoption means.
 //! Kept is what is in flight, as it stands in the log; it is read when it is asked for.
 
-use std::collections::hash_map::Entry;
-use std::collections::{BTreeMap, BTreeSet, HashMap};
-use std::hash::Hash;
+mod waiting;
+
+use std::collections::{BTreeMap, BTreeSet};
 
 use lodestar_core::chain::{Decision, Observation, OutcomeResult};
 use lodestar_core::digest::Digest;
@@ -27,6 +27,8 @@ use serde::Deserialize;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 use thiserror::Error;
+
+use waiting::{Observed, Waiting};
 
 /// What an event says of beliefs.
 #[derive(Debug)]
@@ -170,79 +172,6 @@ enum Opened {
 struct Call {
     proposal: Event,
     end: Option<Event>,
-}
-
-#[derive(Debug)]
-struct Observed {
-    event: Event,
-    /// The clearance of the call; none for what no tool returned.
-    cleared: Option<u64>,
-    /// Read when somebody asks.
-    id: Option<ObservationId>,
-    /// An adoption behind it was redacted, and may have been of this.
-    in_doubt: bool,
-}
-
-/// What came back and is not adopted yet, by the events that recorded it. Whoever writes a log may let much wait,
-/// so nothing here looks through all of it.
-#[derive(Debug, Default)]
-struct Waiting {
-    all: BTreeMap<u64, Observed>,
-    /// By the clearance of the call.
-    of_calls: HashMap<u64, BTreeSet<u64>>,
-    /// Those whose id was not read.
-    unread: BTreeSet<u64>,
-    by_id: HashMap<ObservationId, BTreeSet<u64>>,
-}
-
-impl Waiting {
-    fn insert(&mut self, observed: Observed) {
-        let seq = observed.event.seq;
-        if let Some(cleared) = observed.cleared {
-            self.of_calls.entry(cleared).or_default().insert(seq);
-        }
-        self.unread.insert(seq);
-        self.all.insert(seq, observed);
-    }
-
-    fn remove(&mut self, seq: u64) -> Option<Observed> {
-        let observed = self.all.remove(&seq)?;
-        self.unread.remove(&seq);
-        if let Some(id) = observed.id {
-            take_out(&mut self.by_id, id, seq);
-        }
-        if let Some(cleared) = observed.cleared {
-            take_out(&mut self.of_calls, cleared, seq);
-        }
-        Some(observed)
-    }
-
-    fn is_of(&mut self, seq: u64, id: ObservationId) {
-        if let Some(observed) = self.all.get_mut(&seq) {
-            observed.id = Some(id);
-            self.by_id.entry(id).or_default().insert(seq);
-        }
-    }
-
-    /// The first that has this id, of those whose id was read.
-    fn of_id(&self, id: ObservationId) -> Option<u64> {
-        self.by_id.get(&id)?.first().copied()
-    }
-
-    /// What came of a call.
-    fn of_call(&self, cleared: u64) -> Vec<u64> {
-        let found = self.of_calls.get(&cleared);
-        found.into_iter().flatten().copied().collect()
-    }
-}
-
-fn take_out<K: Eq + Hash>(index: &mut HashMap<K, BTreeSet<u64>>, key: K, seq: u64) {
-    if let Entry::Occupied(mut there) = index.entry(key) {
-        there.get_mut().remove(&seq);
-        if there.get().is_empty() {
-            there.remove();
-        }
-    }
 }
 
 #[derive(Deserialize)]
@@ -435,7 +364,7 @@ impl Results {
 
     /// Forgets a call that has ended, once nothing of it waits.
     fn forget(&mut self, cleared: u64) {
-        let waits = self.observed.of_calls.contains_key(&cleared);
+        let waits = self.observed.has_of_call(cleared);
         let has_ended = |call: &Call| call.end.is_some();
         if !waits && self.calls.get(&cleared).is_some_and(has_ended) {
             self.calls.remove(&cleared);
@@ -448,7 +377,7 @@ impl Results {
             if let Some(found) = self.observed.of_id(id) {
                 break Some(found);
             }
-            let Some(next) = self.observed.unread.pop_first() else {
+            let Some(next) = self.observed.next_unread() else {
                 break None;
             };
             let event = self.observed.all.get(&next).map(|one| &one.event);

@@ -5,11 +5,11 @@
 
 mod actions;
 mod beliefs;
+mod beside;
 
 use std::fmt;
 use std::io;
 use std::panic::resume_unwind;
-use std::time::{Duration, Instant};
 
 use lodestar_core::event::EventType;
 use lodestar_core::key::PublicKey;
@@ -28,6 +28,8 @@ use crate::defences::Defences;
 use crate::follow::ReplayError;
 use crate::results::{Recorded, Results, UnreadableBeliefs};
 use actions::Actions;
+use beside::Beside;
+pub use beside::Patience;
 
 /// Where the log and what follows from it differ.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
@@ -240,45 +242,6 @@ pub fn derive_alone(
     let whole = (session, u64::MAX);
     let beside = Beside::Nothing(patience);
     derive_beside(log, whole, operators, None, beside, seen)
-}
-
-/// How long somebody waits: what others wrote may have been written to take long.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Patience(Option<Instant>);
-
-impl Patience {
-    /// As long as it takes.
-    pub const ENDLESS: Self = Self(None);
-
-    /// This long from now on.
-    pub fn of(time: Duration) -> Self {
-        Self(Instant::now().checked_add(time))
-    }
-
-    pub(crate) fn check(self) -> Result<(), ReplayError> {
-        match self.0 {
-            Some(end) if Instant::now() > end => Err(ReplayError::OutOfPatience),
-            _ => Ok(()),
-        }
-    }
-}
-
-/// What is at hand of a session's project.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Beside {
-    /// All its sessions.
-    Project,
-    /// No other session, and somebody waits.
-    Nothing(Patience),
-}
-
-impl Beside {
-    fn patience(self) -> Patience {
-        match self {
-            Self::Project => Patience::ENDLESS,
-            Self::Nothing(patience) => patience,
-        }
-    }
 }
 
 fn derive_beside(

@@ -7,30 +7,79 @@ use lodestar_core::chain::Truth;
 use lodestar_core::chain::transition::{AuthorityKind, State};
 use lodestar_core::contract::Reversibility;
 use lodestar_core::event::EventType;
+use lodestar_core::execution::ExecutionLevel;
 use lodestar_core::ladder::Rung;
 use lodestar_log::verify::{Remark, SessionReport, SessionState};
 
 use crate::examine::elsewhere::named;
 use crate::fold::Fold;
+use crate::graded::Graded;
 use crate::model::{Action, Answer, Answers, Belief, Events, Standing, Word};
 use crate::words;
 
 /// Events that an answer names; there can be more, and then it says how many.
 const MOST_EVENTS: usize = 64;
 
-pub(crate) fn answers(fold: &Fold<'_>, verified: &SessionReport) -> Answers {
+pub(crate) fn answers(fold: &Fold<'_>, verified: &SessionReport, graded: &Graded) -> Answers {
     Answers {
         untrusted_became_trusted: as_far_as_it_goes(became_trusted(fold), fold, verified),
         irreversible_without_approval: as_far_as_it_goes(irreversible(fold), fold, verified),
         log_intact: intact(fold, verified),
-        execution_trust: Answer {
-            question: "Which execution trust level?",
-            answer: Word::None,
-            standing: Standing::Open,
-            because: "no gateway has attested this run".to_owned(),
-            events: fold.policy.iter().map(|policy| policy.seq).collect(),
-        },
+        execution_trust: execution(fold, graded),
     }
+}
+
+/// The level is a gateway's word, and the answer says so.
+fn execution(fold: &Fold<'_>, graded: &Graded) -> Answer {
+    let (answer, standing, because) = match graded {
+        Graded::NoRun => (
+            Word::None,
+            Standing::Open,
+            "no gateway has attested this run".to_owned(),
+        ),
+        Graded::Ungraded(ticket) => (
+            Word::None,
+            Standing::Open,
+            format!(
+                "it was registered as {}, and nothing that a gateway said of it is kept here",
+                ticket.id
+            ),
+        ),
+        Graded::Refused(why) => (
+            Word::None,
+            Standing::Open,
+            format!("what is kept of a gateway's answer does not count: {why}"),
+        ),
+        Graded::Said(said) => {
+            let held = said.facts.iter().filter(|one| one.held).count() as u64;
+            let stopped = match said.stopped_by {
+                None => "all of the ladder's facts held".to_owned(),
+                Some(fact) => format!(
+                    "{} of {} facts held, and for `{}` it would have needed that {}",
+                    words::number(held),
+                    words::number(said.facts.len() as u64),
+                    fact.needed_from(),
+                    fact.phrase()
+                ),
+            };
+            let standing = match said.level {
+                ExecutionLevel::FullyTrusted => Standing::Good,
+                _ => Standing::Open,
+            };
+            let because = format!(
+                "so says the gateway at {}, on {} UTC: {stopped}. It is that gateway's word, kept here unchanged; this report did not find it out itself",
+                said.gateway,
+                words::seconds(said.evaluated_at)
+            );
+            (Word::Level(said.level), standing, because)
+        }
+    };
+    answer_of(
+        "Which execution trust level?",
+        (answer, standing),
+        because,
+        fold.policy.iter().map(|policy| policy.seq).collect(),
+    )
 }
 
 /// How a belief that was read came to be supported.

@@ -18,6 +18,7 @@ use serde::Serialize;
 use thiserror::Error;
 
 use crate::fold::Fold;
+use crate::graded::Graded;
 use crate::limits::limits;
 use crate::model::{
     Beliefs, FORMAT, Integrity, KeyUsed, Recovered, Redaction, Report, Session, Tally,
@@ -258,7 +259,9 @@ impl Examination<'_> {
         let left_out = elsewhere::moved(self, log, project, &mut fold)?;
         fold.settle();
         let hostile = fold.retained()?;
-        let mut answers = answers::answers(&fold, verified);
+        let ticket = fold.opening().and_then(|opening| opening.run);
+        let graded = Graded::read(self.dir, self.trust, ticket, verified)?;
+        let mut answers = answers::answers(&fold, verified, &graded);
         elsewhere::cite(&mut answers.untrusted_became_trusted, &fold.beliefs);
         let limits = limits(&fold, verified, self.dir, &left_out);
         let integrity = self.integrity(project, verified, replay, &fold);
@@ -298,6 +301,7 @@ impl Examination<'_> {
             drift: fold.drift,
             servers: fold.servers,
             calibrations: fold.calibrations,
+            execution: graded.into_execution(),
             integrity,
             limits,
         })

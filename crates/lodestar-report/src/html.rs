@@ -219,6 +219,7 @@ fn told(report: &Report, page: &mut Page<'_>) -> io::Result<()> {
     chain::beliefs(report, page)?;
     chain::decisions(report, page)?;
     signals::write(report, page)?;
+    sections::execution(report, page)?;
     sections::integrity(report, page)?;
     page.raw("<section>\n<h2>Limits of this report</h2>\n<ul>\n")?;
     for limit in &report.limits {

@@ -13,6 +13,7 @@ pub mod bundle;
 pub mod calibration;
 mod examine;
 mod fold;
+mod graded;
 pub mod html;
 pub mod inert;
 pub mod json;

@@ -51,6 +51,7 @@ pub(crate) fn report_in(report: &Report, out: &mut dyn Write) -> io::Result<()> 
             Word::Yes => "Yes",
             Word::No => "No",
             Word::CannotTell => "Cannot tell",
+            Word::Level(level) => level.as_str(),
         };
         writeln!(
             out,
@@ -69,6 +70,7 @@ pub(crate) fn report_in(report: &Report, out: &mut dyn Write) -> io::Result<()> 
     sections::decisions(report, out)?;
     sections::hostile(report, out)?;
     signals::write(report, out)?;
+    sections::execution(report, out)?;
     sections::integrity(report, out)?;
     writeln!(out, "## Limits of this report\n")?;
     for limit in &report.limits {

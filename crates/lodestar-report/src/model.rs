@@ -7,10 +7,12 @@
 mod action;
 mod belief;
 mod cited;
+mod execution;
 mod integrity;
 mod signals;
 
 use lodestar_core::digest::Digest;
+use lodestar_core::execution::ExecutionLevel;
 use lodestar_core::name::{ProjectId, SessionId};
 use lodestar_core::sensitivity::Sensitivity;
 use lodestar_core::time::Timestamp;
@@ -22,6 +24,7 @@ pub use action::{
     Spent,
 };
 pub use belief::{Belief, Beliefs, Decision, Ground, Move, Tally};
+pub use execution::{Execution, Fact};
 pub use integrity::{Integrity, KeyUsed, Recovered, Redaction};
 pub use signals::{Alert, Calibration, CalibrationInForce, Drift, ServerNote};
 
@@ -66,6 +69,9 @@ pub struct Report {
     pub servers: Vec<ServerNote>,
     /// Calibrations that were recorded.
     pub calibrations: Vec<Calibration>,
+    /// What a gateway said of the run that it was; there where it was graded.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub execution: Option<Execution>,
     /// How the log stands.
     pub integrity: Integrity,
     /// What this report does not say.
@@ -187,6 +193,9 @@ pub enum Word {
     CannotTell,
     /// There is none.
     None,
+    /// A level of the execution ladder, by a gateway's word.
+    #[serde(untagged)]
+    Level(ExecutionLevel),
 }
 
 impl Word {
@@ -197,6 +206,7 @@ impl Word {
             Self::No => "no",
             Self::CannotTell => "cannot tell",
             Self::None => "none",
+            Self::Level(level) => level.as_str(),
         }
     }
 }

@@ -43,6 +43,7 @@ pub(crate) fn run(args: &ProbeProxyArgs) -> Result<Exit, Failure> {
         config,
         ceiling: None,
         task: None,
+        attendant: None,
         without: args.without.clone(),
     };
     serve(settings, None)

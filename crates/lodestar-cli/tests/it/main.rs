@@ -13,6 +13,7 @@ mod demo;
 mod doctor;
 mod explain;
 mod export;
+mod fleet;
 mod gated;
 mod generated;
 mod governed;

@@ -31,13 +31,15 @@ pub enum StatementKind {
     KeyRotation,
     /// What a run consisted of.
     RunBundle,
+    /// What a gateway said of a run.
+    RunGrade,
     /// An in-toto attestation.
     Attestation,
 }
 
 impl StatementKind {
     /// Every kind.
-    pub const ALL: [Self; 14] = [
+    pub const ALL: [Self; 15] = [
         Self::Approval,
         Self::Confirmation,
         Self::Policy,
@@ -51,6 +53,7 @@ impl StatementKind {
         Self::OwnerOrder,
         Self::KeyRotation,
         Self::RunBundle,
+        Self::RunGrade,
         Self::Attestation,
     ];
 
@@ -70,6 +73,7 @@ impl StatementKind {
             Self::OwnerOrder => "application/vnd.lodestar.owner-order.v1+json",
             Self::KeyRotation => "application/vnd.lodestar.key-rotation.v1+json",
             Self::RunBundle => "application/vnd.lodestar.run-bundle.v1+json",
+            Self::RunGrade => "application/vnd.lodestar.run-grade.v1+json",
             Self::Attestation => "application/vnd.in-toto+json",
         }
     }

@@ -141,6 +141,19 @@ impl Envelope {
         Self::sign_payload(issued, keys)
     }
 
+    /// Signs a statement that another key issues, for that key to be added with [`Envelope::cosign`]. Nobody
+    /// verifies it before.
+    pub fn sign_beforehand<T: Statement>(
+        issued: &Issued<T>,
+        keys: &[&SecretKey],
+    ) -> Result<Self, StatementError> {
+        let payload_type = T::KIND.payload_type();
+        let bytes = canonical::to_vec(issued).map_err(StatementError::Unwritable)?;
+        let message = pae(payload_type, &bytes);
+        let signatures = keys.iter().map(|key| signature(key, &message)).collect();
+        Self::new(payload_type.to_owned(), bytes, signatures)
+    }
+
     pub(super) fn sign_payload<P: Payload>(
         payload: &P,
         keys: &[&SecretKey],

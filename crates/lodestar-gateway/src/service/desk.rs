@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use lodestar_core::defence::Defence;
 use lodestar_core::device::DeviceSettings;
 use lodestar_core::digest::Digest;
 use lodestar_core::event::EventType;
@@ -48,6 +49,7 @@ pub(super) struct Desk<'a> {
     pub(super) settings: &'a DeviceSettings,
     pub(super) known: &'a Known,
     pub(super) memory: &'a mut Memory,
+    pub(super) without: &'a [Defence],
 }
 
 /// What the deciding thread remembers between requests.
@@ -77,6 +79,11 @@ impl Memory {
 }
 
 impl Desk<'_> {
+    /// Whether a harness has taken this out.
+    pub(super) fn lacks(&self, defence: Defence) -> bool {
+        self.without.contains(&defence)
+    }
+
     /// Records an event, in the same transaction as what it tells of.
     pub(super) fn record(
         &mut self,

@@ -1,8 +1,11 @@
 //! What a run amounts to: the facts that the service found, the level that follows, and what that earns.
 
+use lodestar_core::defence::Defence;
 use lodestar_core::device::DeviceLevel;
 use lodestar_core::event::EventType;
-use lodestar_core::execution::{ExecutionFact, ExecutionLevel, FactSet, evaluate};
+use lodestar_core::execution::{
+    EXECUTION_LEVELS, ExecutionFact, ExecutionLevel, FactSet, evaluate,
+};
 use lodestar_core::id::{EvaluationId, RunId, SubmissionId};
 use lodestar_core::time::Timestamp;
 use serde_json::json;
@@ -53,20 +56,27 @@ pub(super) fn grade(
     cause: &str,
 ) -> Result<EvaluationRow, Stop> {
     let attested = attestations::of_run(desk.sql, run.id)?;
-    let judged = attested.iter().map(|attestation| {
+    let mut judged = attested.iter().map(|attestation| {
         let evaluation = evaluate(facts(run, attestation, doubted));
         (evaluation, Some(attestation.id))
     });
     // Of two that come to the same, the later one: it is the device's last word.
-    let best = judged.max_by_key(|(evaluation, _)| (evaluation.level(), evaluation.held().len()));
+    let best = match desk.lacks(Defence::BestAttestation) {
+        true => judged.next_back(),
+        false => judged.max_by_key(|(evaluation, _)| (evaluation.level(), evaluation.held().len())),
+    };
     let (evaluation, attestation) = best.unwrap_or_else(|| (evaluate(owned_facts(run)), None));
+    let level = match desk.lacks(Defence::CumulativeLadder) {
+        true => by_its_own_facts(evaluation.held()),
+        false => evaluation.level(),
+    };
     let row = EvaluationRow {
         id: new_id!(EvaluationId, desk.now),
         run: run.id,
         account: run.account,
         attestation,
         facts: evaluation.held(),
-        level: evaluation.level(),
+        level,
         stopped_by: evaluation.stopped_by(),
         cause: cause.to_owned(),
         at: desk.now,
@@ -87,6 +97,15 @@ pub(super) fn grade(
         reward(desk, submission.id, Some(&row))?;
     }
     Ok(row)
+}
+
+/// For a harness that takes [`Defence::CumulativeLadder`] out: the highest level whose own facts hold,
+/// whatever is missing below it.
+fn by_its_own_facts(held: FactSet) -> ExecutionLevel {
+    let holds = |fact: &ExecutionFact| held.contains(*fact);
+    let mut from_the_top = EXECUTION_LEVELS.iter().rev();
+    let found = from_the_top.find(|spec| spec.needs.iter().all(holds));
+    found.map_or(ExecutionLevel::Unverified, |spec| spec.level)
 }
 
 /// Grants a submission what it earned, each once.

@@ -7,6 +7,7 @@ use std::io;
 use std::path::Path;
 use std::sync::Arc;
 
+use lodestar_core::defence::Defence;
 use lodestar_core::event::EventType;
 use lodestar_core::key::SecretKey;
 use lodestar_core::name::{ActorId, ProjectId, SessionId};
@@ -72,6 +73,7 @@ impl Journal {
         key: Arc<SecretKey>,
         clock: Clock,
         settings: &Value,
+        without: &[Defence],
     ) -> Result<Self, JournalError> {
         let named = "INVARIANT: a constant that is a name";
         let project = ProjectId::new(PROJECT).expect(named);
@@ -83,12 +85,15 @@ impl Journal {
         };
         let last = close_last(&log, &actor, &options)?;
         let session = new_session(clock.now())?;
-        let opening = json!({
+        let mut opening = json!({
             "purpose": "gateway",
             "after": last,
             "settings": settings,
             "versions": {"lodestar": env!("CARGO_PKG_VERSION")},
         });
+        if !without.is_empty() {
+            opening["defences_off"] = without.iter().map(|one| one.as_str()).collect();
+        }
         Ok(Self {
             writer: LogWriter::create(&log, &session, &actor, &opening, &options)?,
             actor,

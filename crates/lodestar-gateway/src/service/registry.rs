@@ -142,9 +142,8 @@ impl Service {
     ) -> Result<wire::Page<wire::Token>, Refusal> {
         self.ask(move |desk| {
             desk.act_for(&caller)?;
-            let found = tokens::list(desk.sql, caller.account)?;
-            let found = behind(found, after, |token| token.id);
-            let items = found.map(|token| wire::Token {
+            let found = tokens::list(desk.sql, caller.account, after, limit + 1)?;
+            let items = found.into_iter().map(|token| wire::Token {
                 id: token.id,
                 kind: token.kind,
                 device: token.device,
@@ -153,8 +152,7 @@ impl Service {
                 used_at: token.used_at,
                 revoked_at: token.revoked_at,
             });
-            let items = items.take(limit + 1).collect();
-            Ok(page(items, limit, |token| token.id.to_string()))
+            Ok(page(items.collect(), limit, |token| token.id.to_string()))
         })
         .await
     }
@@ -214,9 +212,11 @@ impl Service {
     ) -> Result<wire::Page<wire::Agent>, Refusal> {
         self.ask(move |desk| {
             desk.act_for(&caller)?;
-            let found = agents::list(desk.sql, caller.account)?;
-            let found = behind(found, after, |agent| agent.id).take(limit + 1);
-            let items = found.map(agent_shown).collect::<Result<_, _>>()?;
+            let found = agents::list(desk.sql, caller.account, after, limit + 1)?;
+            let items = found
+                .into_iter()
+                .map(agent_shown)
+                .collect::<Result<_, _>>()?;
             Ok(page(items, limit, |agent| agent.id.to_string()))
         })
         .await
@@ -257,9 +257,11 @@ impl Service {
     ) -> Result<wire::Page<wire::Runner>, Refusal> {
         self.ask(move |desk| {
             desk.act_for(&caller)?;
-            let found = runners::list(desk.sql, caller.account)?;
-            let found = behind(found, after, |runner| runner.id).take(limit + 1);
-            let items = found.map(runner_shown).collect::<Result<_, _>>()?;
+            let found = runners::list(desk.sql, caller.account, after, limit + 1)?;
+            let items = found
+                .into_iter()
+                .map(runner_shown)
+                .collect::<Result<_, _>>()?;
             Ok(page(items, limit, |runner| runner.id.to_string()))
         })
         .await
@@ -274,9 +276,8 @@ impl Service {
     ) -> Result<wire::Page<wire::TermsEntry>, Refusal> {
         self.ask(move |desk| {
             desk.act_for(&caller)?;
-            let found = terms::list(desk.sql, caller.account)?;
-            let found = behind(found, after, |terms| terms.id).take(limit + 1);
-            let items = found.map(|terms| wire::TermsEntry {
+            let found = terms::list(desk.sql, caller.account, after, limit + 1)?;
+            let items = found.into_iter().map(|terms| wire::TermsEntry {
                 id: terms.id,
                 digest: terms.digest,
                 registered_at: terms.registered_at,
@@ -311,16 +312,6 @@ impl Service {
         })
         .await
     }
-}
-
-fn behind<T, I: Ord + Copy>(
-    found: Vec<T>,
-    after: Option<I>,
-    id: impl Fn(&T) -> I,
-) -> impl Iterator<Item = T> {
-    found
-        .into_iter()
-        .skip_while(move |one| after.is_some_and(|after| id(one) <= after))
 }
 
 fn agent_shown(agent: Agent) -> Result<wire::Agent, Stop> {

@@ -18,7 +18,8 @@ impl Report {
         Self::to(|line| eprintln!("lodestar gateway: {line}"))
     }
 
-    pub(crate) fn say(&self, line: &str) {
+    /// Says a line.
+    pub fn say(&self, line: &str) {
         (self.0)(line);
     }
 }

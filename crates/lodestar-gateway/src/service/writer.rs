@@ -5,6 +5,7 @@ use std::sync::Arc;
 use std::sync::mpsc::{Receiver, RecvTimeoutError};
 use std::time::{Duration, Instant};
 
+use lodestar_core::defence::Defence;
 use lodestar_core::device::{DeviceLevel, DeviceSettings};
 use lodestar_core::event::EventType;
 use lodestar_core::id::DeviceId;
@@ -46,6 +47,8 @@ pub(super) struct Writer {
     pub(super) report: Report,
     /// Told when the log failed: from then on nothing is decided.
     pub(super) failed: Arc<std::sync::atomic::AtomicBool>,
+    /// What a harness has taken out.
+    pub(super) without: Arc<[Defence]>,
 }
 
 /// How far a sweep has come.
@@ -112,6 +115,7 @@ impl Writer {
             settings: &self.settings,
             known: &self.known,
             memory: &mut self.memory,
+            without: &self.without,
         }
     }
 

@@ -3,7 +3,7 @@
 use lodestar_core::id::{AccountId, ContenderId};
 use lodestar_core::time::Timestamp;
 
-use super::sql::{Columns, all, insert, one};
+use super::sql::{Columns, all, insert, limit, one};
 use super::value::values;
 use super::{Row, Sql, StoreError};
 
@@ -50,11 +50,17 @@ pub fn get(sql: &mut dyn Sql, id: ContenderId) -> Result<Option<Agent>, StoreErr
     )
 }
 
-/// Agents of an account, oldest first.
-pub fn list(sql: &mut dyn Sql, account: AccountId) -> Result<Vec<Agent>, StoreError> {
+/// Agents of an account in the order of their ids, from behind `after` on.
+pub fn list(
+    sql: &mut dyn Sql,
+    account: AccountId,
+    after: Option<ContenderId>,
+    at_most: usize,
+) -> Result<Vec<Agent>, StoreError> {
     all(
         sql,
-        "SELECT id, account, name, created_at FROM agents WHERE account = $1 ORDER BY id",
-        values![account],
+        "SELECT id, account, name, created_at FROM agents
+         WHERE account = $1 AND id > COALESCE(CAST($2 AS TEXT), '') ORDER BY id LIMIT $3",
+        &[account.into(), after.into(), limit(at_most)],
     )
 }

@@ -3,7 +3,7 @@
 use lodestar_core::id::{AccountId, DeviceId, RunnerId};
 use lodestar_core::time::Timestamp;
 
-use super::sql::{Columns, all, insert, one};
+use super::sql::{Columns, all, insert, limit, one};
 use super::value::values;
 use super::{Row, Sql, StoreError};
 
@@ -53,12 +53,18 @@ pub fn get(sql: &mut dyn Sql, id: RunnerId) -> Result<Option<Runner>, StoreError
     )
 }
 
-/// Runners of an account, oldest first.
-pub fn list(sql: &mut dyn Sql, account: AccountId) -> Result<Vec<Runner>, StoreError> {
+/// Runners of an account in the order of their ids, from behind `after` on.
+pub fn list(
+    sql: &mut dyn Sql,
+    account: AccountId,
+    after: Option<RunnerId>,
+    at_most: usize,
+) -> Result<Vec<Runner>, StoreError> {
     all(
         sql,
-        "SELECT id, account, name, created_at, last_heartbeat FROM runners WHERE account = $1 ORDER BY id",
-        values![account],
+        "SELECT id, account, name, created_at, last_heartbeat FROM runners
+         WHERE account = $1 AND id > COALESCE(CAST($2 AS TEXT), '') ORDER BY id LIMIT $3",
+        &[account.into(), after.into(), limit(at_most)],
     )
 }
 

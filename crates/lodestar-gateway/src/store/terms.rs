@@ -4,7 +4,7 @@ use lodestar_core::digest::Digest;
 use lodestar_core::id::{AccountId, TermsId};
 use lodestar_core::time::Timestamp;
 
-use super::sql::{Columns, all, insert, one};
+use super::sql::{Columns, all, insert, limit, one};
 use super::value::values;
 use super::{Row, Sql, StoreError};
 
@@ -78,12 +78,38 @@ pub fn by_digest(
     )
 }
 
-/// Those of an account, oldest first.
-pub fn list(sql: &mut dyn Sql, account: AccountId) -> Result<Vec<TermsRow>, StoreError> {
+/// Terms without what they say, which may be long.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct TermsEntry {
+    /// Which.
+    pub id: TermsId,
+    /// SHA-256 of the document.
+    pub digest: Digest,
+    /// When they were registered.
+    pub registered_at: Timestamp,
+}
+
+impl Columns for TermsEntry {
+    fn read(mut row: Row) -> Result<Self, StoreError> {
+        Ok(Self {
+            id: row.read()?,
+            digest: row.read()?,
+            registered_at: row.read()?,
+        })
+    }
+}
+
+/// Those of an account in the order of their ids, from behind `after` on.
+pub fn list(
+    sql: &mut dyn Sql,
+    account: AccountId,
+    after: Option<TermsId>,
+    at_most: usize,
+) -> Result<Vec<TermsEntry>, StoreError> {
     all(
         sql,
-        "SELECT id, account, digest, document, registered_at, order_digest FROM terms
-         WHERE account = $1 ORDER BY id",
-        values![account],
+        "SELECT id, digest, registered_at FROM terms
+         WHERE account = $1 AND id > COALESCE(CAST($2 AS TEXT), '') ORDER BY id LIMIT $3",
+        &[account.into(), after.into(), limit(at_most)],
     )
 }

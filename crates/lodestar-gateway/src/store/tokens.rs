@@ -4,7 +4,7 @@ use lodestar_core::digest::Digest;
 use lodestar_core::id::{AccountId, DeviceId, TokenId};
 use lodestar_core::time::Timestamp;
 
-use super::sql::{Columns, all, insert, one};
+use super::sql::{Columns, all, insert, limit, one};
 use super::value::values;
 use super::words::words;
 use super::{Row, Sql, StoreError};
@@ -97,13 +97,18 @@ pub fn by_hash(sql: &mut dyn Sql, hash: Digest) -> Result<Option<Token>, StoreEr
     )
 }
 
-/// Tokens of an account, oldest first.
-pub fn list(sql: &mut dyn Sql, account: AccountId) -> Result<Vec<Token>, StoreError> {
+/// Tokens of an account in the order of their ids, from behind `after` on.
+pub fn list(
+    sql: &mut dyn Sql,
+    account: AccountId,
+    after: Option<TokenId>,
+    at_most: usize,
+) -> Result<Vec<Token>, StoreError> {
     all(
         sql,
-        "SELECT id, account, kind, device, hash, created_at, expires_at, used_at, revoked_at
-         FROM tokens WHERE account = $1 ORDER BY id",
-        values![account],
+        "SELECT id, account, kind, device, hash, created_at, expires_at, used_at, revoked_at FROM tokens
+         WHERE account = $1 AND id > COALESCE(CAST($2 AS TEXT), '') ORDER BY id LIMIT $3",
+        &[account.into(), after.into(), limit(at_most)],
     )
 }
 

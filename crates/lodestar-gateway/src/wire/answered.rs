@@ -69,6 +69,7 @@ pub struct Account {
 
 /// One page of a list.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[schemars(rename = "PageOf{T}")]
 pub struct Page<T> {
     /// What is on it, in the order of ids.
     pub items: Vec<T>,

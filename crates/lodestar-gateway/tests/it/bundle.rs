@@ -8,7 +8,8 @@ use lodestar_core::canonical;
 use lodestar_core::digest::sha256;
 use lodestar_core::statement::Nonce;
 use lodestar_gateway::bundle::{
-    BundleError, Fault, Limits, Packed, Unpacked, Verified, checkpoint, pack, unpack, verify,
+    BundleError, FORMAT, Fault, Limits, Packed, Unpacked, Verified, checkpoint, pack, unpack,
+    verify,
 };
 use lodestar_replay::Patience;
 use lodestar_replay::terms::{Judgement, Reason, judge};
@@ -532,4 +533,47 @@ fn with_file(bytes: &[u8], name: &str, change: impl FnOnce(&mut Vec<u8>)) -> Vec
         files.extend(content);
     }
     joined(&header, &files)
+}
+
+/// `1073741824` → `1,073,741,824`
+fn grouped(number: u64) -> String {
+    let digits = number.to_string();
+    let groups = digits.as_bytes().rchunks(3).rev();
+    let groups: Vec<_> = groups.map(|group| str::from_utf8(group).unwrap()).collect();
+    groups.join(",")
+}
+
+#[test]
+fn the_reference_page_has_every_code_and_limit() {
+    let page = include_str!("../../../../docs/reference/run-bundle.md");
+    let sources = [
+        include_str!("../../src/bundle/fault.rs"),
+        include_str!("../../../lodestar-replay/src/terms/reason.rs"),
+    ];
+    let mut codes = 0;
+    for line in sources.iter().flat_map(|source| source.lines()) {
+        let code = line
+            .split_once("=> \"")
+            .and_then(|(_, rest)| rest.split_once('"'));
+        if let Some((code, _)) = code {
+            assert!(
+                page.contains(&format!("`{code}`")),
+                "the page lacks `{code}`"
+            );
+            codes += 1;
+        }
+    }
+    assert!(codes > 45, "{codes}");
+    let limits = Limits::default();
+    for limit in [
+        limits.bytes,
+        limits.files as u64,
+        limits.events,
+        limits.contents,
+    ] {
+        assert!(page.contains(&grouped(limit)), "{limit}");
+    }
+    for format in [FORMAT, lodestar_replay::terms::TERMS_FORMAT] {
+        assert!(page.contains(&format!("`{format}`")));
+    }
 }

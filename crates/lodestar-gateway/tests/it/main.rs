@@ -4,10 +4,15 @@
     reason = "a test that unwraps an error has failed"
 )]
 
+mod attacks;
 mod bundle;
+mod daemon;
 mod http;
+mod killed;
 mod lab;
+mod openapi;
 mod pages;
+mod process;
 mod ran;
 mod service;
 mod store;

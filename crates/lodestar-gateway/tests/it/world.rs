@@ -188,6 +188,8 @@ impl World {
         let server = Server::bind(Arc::clone(&service), self.config.http.clone())
             .await
             .unwrap();
+        // Where it was reached once, it is reached again.
+        self.config.http.listen = server.address();
         self.url = format!("http://{}", server.address());
         let (end, ended) = oneshot::channel();
         let until = async {
@@ -357,7 +359,7 @@ pub(crate) struct Owner {
     pub(crate) token: String,
     pub(crate) key: SecretKey,
     pub(crate) client: GatewayClient,
-    clock: Clock,
+    pub(crate) clock: Clock,
 }
 
 /// A statement that somebody issues now.

@@ -33,6 +33,7 @@ use super::hold::Office;
 use super::index::Index;
 use super::memory::{Classes, Memory};
 use super::{Counted, Holds, Inner, Open, Session};
+use crate::attend::Attendant;
 use crate::config::{Backend, BadScope, Ceiling, Config};
 use crate::error::GuardError;
 use crate::keys::Keys;
@@ -53,6 +54,7 @@ pub struct Setup {
     ceiling: Option<Ceiling>,
     task: Option<String>,
     run: Option<RunTicket>,
+    attendant: Option<Arc<dyn Attendant>>,
     without: Vec<Defence>,
 }
 
@@ -187,6 +189,7 @@ impl Setup {
             ceiling: None,
             task: None,
             run: None,
+            attendant: None,
             without: Vec::new(),
         }
     }
@@ -254,6 +257,13 @@ impl Setup {
         self
     }
 
+    /// Somebody makes the session a run, and is told of its end. Where a ticket was given, no other is asked for.
+    #[must_use]
+    pub fn attended(mut self, attendant: Arc<dyn Attendant>) -> Self {
+        self.attendant = Some(attendant);
+        self
+    }
+
     /// For a harness: the session runs without these, says so in its first event, and nothing of it counts
     /// for any other.
     #[must_use]
@@ -275,12 +285,17 @@ impl Setup {
 
     /// Opens the session. Sessions of this project that ended in a crash are ended properly first:
     /// what they had called and nobody saw the end of is recorded as unknown.
-    pub async fn open(self) -> Result<Session, OpenError> {
-        if self.config.run.is_some() && self.run.is_none() {
-            return Err(OpenError::NoTicket);
+    pub async fn open(mut self) -> Result<Session, OpenError> {
+        match (&self.attendant, &self.run) {
+            (Some(attendant), None) => self.run = attendant.register().await,
+            (None, None) if self.config.run.is_some() => return Err(OpenError::NoTicket),
+            _ => {}
         }
         let opening = tokio::task::spawn_blocking(move || self.open_now());
         let (session, ended) = opening.await.map_err(|_| GuardError::Panicked)??;
+        if let Some((attendant, ticket)) = &session.inner.attended {
+            attendant.opened(*ticket, session.inner.log.dir());
+        }
         session.listen();
         session.clear_away(&ended).await;
         session.announce_open().await;
@@ -328,6 +343,7 @@ impl Setup {
             steps,
             task,
             run,
+            attendant,
             without,
             ..
         } = self;
@@ -425,6 +441,7 @@ impl Setup {
                 counts: Counted::default(),
                 decided: Mutex::default(),
                 halt_noted: OnceLock::new(),
+                attended: attendant.zip(run),
                 running: RwLock::new(Open::Yes),
             }),
         };

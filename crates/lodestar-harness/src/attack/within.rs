@@ -93,5 +93,18 @@ pub fn testable(defence: Defence) -> Testable {
         | D::ReportFromLog => {
             Testable::No("it shows afterwards what was done to a log, and stops no call")
         }
+        D::ChallengeSignatures
+        | D::NoncesOnce
+        | D::DerivedFacts
+        | D::OwnDevices
+        | D::AttestationFields
+        | D::AttestingLevels
+        | D::CumulativeLadder
+        | D::RunnerBindings
+        | D::DeviceMoves
+        | D::BestAttestation
+        | D::RunJudgement => Testable::No(
+            "it is a gateway's, which judges runs when they are over: the searcher is in the middle of one",
+        ),
     }
 }

@@ -64,6 +64,9 @@ impl Conversation {
         if let Some(task) = &settings.task {
             setup = setup.task(task.clone());
         }
+        if let Some(attendant) = &settings.attendant {
+            setup = setup.attended(Arc::clone(attendant));
+        }
         for (server, _) in &down {
             setup = setup.absent(format!("mcp.{}.", server.name()));
         }

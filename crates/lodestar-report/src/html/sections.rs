@@ -270,6 +270,45 @@ fn because(wary: &Wary, page: &mut Page<'_>) -> io::Result<()> {
     page.raw("</li>\n")
 }
 
+/// What a gateway said, in its own section: nothing else in the report rests on it.
+pub(super) fn execution(report: &Report, page: &mut Page<'_>) -> io::Result<()> {
+    let Some(said) = &report.execution else {
+        return Ok(());
+    };
+    page.raw("<section>\n<h2>Execution trust, by a gateway's word</h2>\n<dl class=\"facts\">\n")?;
+    page.tagged("<dt>Level</dt><dd><b>", said.level.as_str(), "</b>, ")?;
+    page.tagged("says <code>", &said.gateway, "</code>, ")?;
+    page.tagged("", &words::seconds(said.evaluated_at), " UTC</dd>\n")?;
+    page.tagged(
+        "<dt>Run</dt><dd><code>",
+        &said.run.to_string(),
+        "</code></dd>\n",
+    )?;
+    page.tagged(
+        "<dt>Device</dt><dd><code>",
+        &said.device.to_string(),
+        "</code></dd>\n",
+    )?;
+    page.tagged(
+        "<dt>Attestation</dt><dd><code>",
+        &said.attestation.to_string(),
+        "</code></dd>\n",
+    )?;
+    for one in &said.facts {
+        page.tagged("<dt><code>", one.fact.as_str(), "</code></dt>")?;
+        page.raw(if one.held {
+            "<dd>held: "
+        } else {
+            "<dd><b>did not hold</b>: "
+        })?;
+        page.tagged("", one.fact.phrase(), "</dd>\n")?;
+    }
+    if let Some(reason) = &said.reason {
+        page.tagged("<dt>Reason</dt><dd>", reason, "</dd>\n")?;
+    }
+    page.raw("</dl>\n</section>\n")
+}
+
 pub(super) fn integrity(report: &Report, page: &mut Page<'_>) -> io::Result<()> {
     let integrity = &report.integrity;
     page.raw("<section>\n<h2>Integrity</h2>\n<dl class=\"facts\">\n")?;

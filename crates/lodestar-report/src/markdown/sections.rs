@@ -311,6 +311,38 @@ pub(super) fn hostile(report: &Report, out: Out<'_>) -> io::Result<()> {
     end(report.hostile.len(), out)
 }
 
+/// What a gateway said, in its own section: nothing else in the report rests on it.
+pub(super) fn execution(report: &Report, out: Out<'_>) -> io::Result<()> {
+    let Some(said) = &report.execution else {
+        return Ok(());
+    };
+    writeln!(out, "## Execution trust, by a gateway's word\n")?;
+    writeln!(
+        out,
+        "- {} is {}, says {}, {} UTC",
+        code(&said.run),
+        code(&said.level),
+        code(&said.gateway),
+        words::seconds(said.evaluated_at)
+    )?;
+    writeln!(
+        out,
+        "- attested by device {} of {}: {}, evaluated as {}",
+        code(&said.device),
+        code(&said.account),
+        code(&said.attestation),
+        code(&said.evaluation)
+    )?;
+    for one in &said.facts {
+        let held = if one.held { "held" } else { "did not hold" };
+        writeln!(out, "- {} {held}: {}", code(&one.fact), one.fact.phrase())?;
+    }
+    if let Some(reason) = &said.reason {
+        writeln!(out, "- the gateway's reason: {}", prose(reason))?;
+    }
+    writeln!(out)
+}
+
 pub(super) fn integrity(report: &Report, out: Out<'_>) -> io::Result<()> {
     let integrity = &report.integrity;
     writeln!(out, "## Integrity\n")?;

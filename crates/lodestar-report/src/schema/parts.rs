@@ -2,15 +2,18 @@
 
 mod acts;
 mod beliefs;
+mod execution;
 mod signals;
 
 use lodestar_core::chain::{Freshness, Retrieval, Security, Truth};
+use lodestar_core::execution::ExecutionLevel;
 use lodestar_core::sensitivity::Sensitivity;
 use lodestar_log::verify::SessionState;
 use serde_json::{Map, Value, json};
 
 use self::acts::{action, answered, argument, forged, refused_call, request};
 use self::beliefs::{belief, decision, ground, hostile, moved};
+use self::execution::execution;
 use self::signals::{alert, calibration, calibration_in_force, drift, server};
 use super::{
     May, Member, Must, count, digest, events, list, object, part, seq, text, time, words_of,
@@ -146,6 +149,12 @@ fn report() -> Vec<Member> {
             "Calibrations that were recorded.",
             list(calibration()),
         ),
+        (
+            "execution",
+            May,
+            "What a gateway said of the run that the session was, by its word; there where it was graded.",
+            execution(),
+        ),
         ("integrity", Must, "How the log stands.", part("integrity")),
         (
             "limits",
@@ -240,7 +249,8 @@ fn said() -> Vec<Member> {
 }
 
 fn answer() -> Vec<Member> {
-    let words = [Word::Yes, Word::No, Word::CannotTell, Word::None];
+    let mut words = vec![Word::Yes, Word::No, Word::CannotTell, Word::None];
+    words.extend(ExecutionLevel::ALL.iter().copied().map(Word::Level));
     let standings = [Standing::Good, Standing::Bad, Standing::Open];
     vec![
         ("question", Must, "What is asked.", text()),

@@ -2,12 +2,16 @@
 
 use std::net::SocketAddr;
 use std::path::PathBuf;
+use std::sync::Arc;
 
 use clap::Args;
+use lodestar_core::id::RunId;
+use lodestar_guard::attend::Attendant;
 use lodestar_guard::config::{Ceiling, Config};
 use lodestar_mcp::{Settings, serve_http, serve_stdio};
 
 use super::run::{keys, read_task};
+use crate::bridge::Bridge;
 use crate::commands::ceiling;
 use crate::failure::{Exit, Failure};
 
@@ -48,6 +52,11 @@ pub(crate) struct McpProxyArgs {
     /// A file with the task
     #[arg(long, value_name = "FILE")]
     task_file: Option<PathBuf>,
+
+    /// The run that the session is, registered with `lodestar run start` [default: one is registered, if
+    /// the configuration has `[run]`]
+    #[arg(long, value_name = "RUN", conflicts_with = "listen")]
+    run: Option<RunId>,
 }
 
 pub(crate) fn run(args: &McpProxyArgs) -> Result<Exit, Failure> {
@@ -70,11 +79,14 @@ pub(crate) fn run(args: &McpProxyArgs) -> Result<Exit, Failure> {
         (None, Some(file)) => Some(read_task(file)?),
         (None, None) => None,
     };
+    let keys = keys(&config)?;
+    let bridge = Bridge::of(&config, &keys, args.run)?;
     let settings = Settings {
-        keys: keys(&config)?,
+        keys,
         config,
         ceiling: args.auto_approve_up_to,
         task,
+        attendant: bridge.map(|bridge| bridge as Arc<dyn Attendant>),
         // There is no way to say otherwise here.
         without: Vec::new(),
     };

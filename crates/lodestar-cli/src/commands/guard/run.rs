@@ -5,6 +5,8 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use clap::Args;
+use lodestar_core::id::RunId;
+use lodestar_guard::attend::Attendant;
 use lodestar_guard::channel;
 use lodestar_guard::config::{Ceiling, Config};
 use lodestar_guard::script::{Done, Script, ScriptError, ScriptRun, StepRun};
@@ -13,6 +15,7 @@ use lodestar_log::LogRoot;
 use serde_json::{Value, json};
 
 use super::waiting::Waiting;
+use crate::bridge::{Became, Bridge};
 use crate::cli::App;
 use crate::commands::ceiling;
 use crate::failure::{Exit, Failure};
@@ -71,6 +74,11 @@ pub(crate) struct RunArgs {
     /// A file with the task: values in it count as given
     #[arg(long, value_name = "FILE")]
     task_file: Option<PathBuf>,
+
+    /// The run that the session is, registered with `lodestar run start` [default: one is registered, if
+    /// the configuration has `[run]`]
+    #[arg(long, value_name = "RUN")]
+    run: Option<RunId>,
 }
 
 pub(crate) fn run(args: &RunArgs, app: &mut App) -> Result<Exit, Failure> {
@@ -85,6 +93,7 @@ pub(crate) fn run(args: &RunArgs, app: &mut App) -> Result<Exit, Failure> {
     let task = args.task_file.as_deref().map(read_task).transpose()?;
     let root = config.root().to_owned();
     let keys = keys(&config)?;
+    let bridge = Bridge::of(&config, &keys, args.run)?;
     // People answer with `lodestar approve`, or through the server that the configuration names; how long a
     // call waits for them, the configuration says.
     let mut people = channel::configured(&config).map_err(|e| Failure::usage(e.to_string()))?;
@@ -98,19 +107,30 @@ pub(crate) fn run(args: &RunArgs, app: &mut App) -> Result<Exit, Failure> {
     if let Some(task) = task {
         setup = setup.task(task);
     }
+    if let Some(bridge) = &bridge {
+        setup = setup.attended(Arc::clone(bridge) as Arc<dyn Attendant>);
+    }
     let wrapped = follow(&script, setup, app)?;
+    let became = bridge.map(|bridge| bridge.became());
     let run = &wrapped.value;
     if app.json {
-        app.out.json(&json!({
+        let mut told = json!({
             "session": wrapped.session,
             "met": run.met(),
             "missed": run.missed(),
             "counts": wrapped.counts,
             "abandoned": wrapped.abandoned,
             "steps": run.steps.iter().map(step_json).collect::<Vec<_>>(),
-        }))?;
+        });
+        if let Some(became) = became.iter().flatten().next() {
+            told["run"] = json!(became);
+        }
+        app.out.json(&told)?;
     } else {
         print_end(&wrapped, &root, &mut app.out)?;
+        for became in became.iter().flatten() {
+            print_became(became, &mut app.out)?;
+        }
     }
     Ok(if run.met() {
         Exit::Done
@@ -308,6 +328,18 @@ fn print_end(wrapped: &Wrapped<ScriptRun>, root: &Path, out: &mut Out) -> Result
         let command = format!("lodestar policy explain {session} {action}{at}");
         writeln!(out, "  {}", paint.dim(command))?;
     }
+    Ok(())
+}
+
+fn print_became(became: &Became, out: &mut Out) -> Result<(), Failure> {
+    let paint = out.paint;
+    let run = became.run.map(|id| format!("{id}  "));
+    let run = run.unwrap_or_default();
+    let line = match &became.level {
+        Some(level) => format!("{run}{}, the gateway says", paint.strong(level)),
+        None => paint.warn(format!("! {run}not attested; stderr says why")),
+    };
+    writeln!(out, "{line}")?;
     Ok(())
 }
 

@@ -117,6 +117,7 @@ pub(crate) fn settings(folder: &Path, url: &str, grades: &[&str], more: &str) ->
         keys: Keys::new(SecretKey::from_seed([7; 32])),
         ceiling: None,
         task: None,
+        attendant: None,
         without: Vec::new(),
     }
 }

@@ -35,7 +35,15 @@ pub(super) fn terms_are_registered_once(sql: &mut dyn Sql) {
             ..again
         };
         assert!(terms::add(sql, &others)?);
-        assert_eq!(terms::list(sql, account(1))?, [found, others]);
+        let entry = |terms: &TermsRow| terms::TermsEntry {
+            id: terms.id,
+            digest: terms.digest,
+            registered_at: terms.registered_at,
+        };
+        let both = [entry(&found), entry(&others)];
+        assert_eq!(terms::list(sql, account(1), None, 10)?, both);
+        assert_eq!(terms::list(sql, account(1), Some(found.id), 10)?, both[1..]);
+        assert_eq!(terms::list(sql, account(1), None, 1)?, both[..1]);
         Ok(())
     });
 }

@@ -68,8 +68,8 @@ pub(super) fn tokens_are_found_by_their_hash(sql: &mut dyn Sql) {
         };
         assert!(!tokens::add(sql, &same_hash)?);
         assert_eq!(tokens::by_hash(sql, digest("no token"))?, None);
-        assert_eq!(tokens::list(sql, account(1))?.len(), 3);
-        assert_eq!(tokens::list(sql, account(2))?, []);
+        assert_eq!(tokens::list(sql, account(1), None, 10)?.len(), 3);
+        assert_eq!(tokens::list(sql, account(2), None, 10)?, []);
         Ok(())
     });
     refusal(sql, |sql| {
@@ -108,7 +108,7 @@ pub(super) fn a_token_is_revoked_by_its_own_account(sql: &mut dyn Sql) {
         assert!(tokens::revoke(sql, account(1), token(1), at(5))?);
         assert!(!tokens::revoke(sql, account(1), token(1), at(6))?);
         assert_eq!(tokens::revoke_of_device(sql, device(1), at(7))?, 1);
-        let revoked = tokens::list(sql, account(1))?;
+        let revoked = tokens::list(sql, account(1), None, 10)?;
         let when: Vec<_> = revoked.iter().map(|one| one.revoked_at).collect();
         assert_eq!(when, [Some(at(5)), Some(at(7))]);
         Ok(())
@@ -151,7 +151,7 @@ pub(super) fn agents_and_runners_have_names_of_their_own(sql: &mut dyn Sql) {
         assert!(agents::add(sql, &named(2, 1, "b"))?);
         assert!(agents::add(sql, &named(3, 2, "a"))?);
         assert_eq!(
-            agents::list(sql, account(1))?,
+            agents::list(sql, account(1), None, 10)?,
             [named(1, 1, "a"), named(2, 1, "b")]
         );
         assert_eq!(agents::get(sql, agent(3))?, Some(named(3, 2, "a")));
@@ -166,7 +166,10 @@ pub(super) fn agents_and_runners_have_names_of_their_own(sql: &mut dyn Sql) {
         assert!(runners::add(sql, &named(1, 1, "a"))?);
         assert!(!runners::add(sql, &named(2, 1, "a"))?);
         assert!(runners::add(sql, &named(2, 2, "a"))?);
-        assert_eq!(runners::list(sql, account(2))?, [named(2, 2, "a")]);
+        assert_eq!(
+            runners::list(sql, account(2), None, 10)?,
+            [named(2, 2, "a")]
+        );
         assert_eq!(runners::get(sql, runner(1))?, Some(named(1, 1, "a")));
         assert_eq!(runners::get(sql, runner(9))?, None);
         Ok(())

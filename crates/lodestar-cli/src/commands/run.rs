@@ -1,0 +1,78 @@
+//! `lodestar run`: governed sessions that a gateway knows of, and what it makes of them.
+
+mod attest;
+mod list;
+mod show;
+mod start;
+mod terms;
+
+use clap::{Args, Subcommand};
+use lodestar_core::execution::ExecutionFact;
+use lodestar_gateway::wire;
+
+use crate::cli::App;
+use crate::failure::{Exit, Failure};
+use crate::output::Out;
+
+const AFTER_HELP: &str = "\
+With `[run]` in the configuration, `lodestar guard mcp-proxy` and `lodestar guard run` do all of it by
+themselves: a session is registered before it opens, its checkpoints are sent while it goes on, and at
+its end its log is shipped and attested. These commands are for what is done beside that.
+
+Examples:
+  lodestar run terms latest
+  lodestar run start --config lodestar.toml
+  lodestar run attest
+  lodestar run show run_0198c1d2-0000-7000-8000-000000000000";
+
+#[derive(Debug, Args)]
+#[command(after_help = AFTER_HELP)]
+pub(crate) struct RunArgs {
+    #[command(subcommand)]
+    command: RunCommand,
+}
+
+#[derive(Debug, Subcommand)]
+enum RunCommand {
+    /// Register as the owner what later runs are judged by
+    Terms(terms::TermsArgs),
+    /// Register a run that a session is then opened as
+    Start(start::StartArgs),
+    /// Ship and attest runs that are over and were not attested
+    Attest(attest::AttestArgs),
+    /// Show what the gateway makes of a run
+    Show(show::ShowArgs),
+    /// List runs
+    List(list::ListArgs),
+}
+
+pub(crate) fn run(args: &RunArgs, app: &mut App) -> Result<Exit, Failure> {
+    match &args.command {
+        RunCommand::Terms(args) => terms::run(args, app),
+        RunCommand::Start(args) => start::run(args, app),
+        RunCommand::Attest(args) => attest::run(args, app),
+        RunCommand::Show(args) => show::run(args, app),
+        RunCommand::List(args) => list::run(args, app),
+    }
+}
+
+/// The facts behind a level, in the order in which the ladder asks for them.
+fn print_facts(evaluation: &wire::Evaluation, out: &mut Out) -> std::io::Result<()> {
+    use std::io::Write as _;
+    let paint = out.paint;
+    for fact in ExecutionFact::ALL {
+        let mark = match evaluation.facts.contains(fact) {
+            true => paint.good("✓"),
+            false => paint.bad("✗"),
+        };
+        let name = paint.dim(format!("{:<20}", fact.as_str()));
+        writeln!(out, "  {mark} {name} {}", fact.phrase())?;
+    }
+    match evaluation.stopped_by {
+        None => Ok(()),
+        Some(fact) => {
+            let line = format!("{} needs `{fact}`", fact.needed_from());
+            writeln!(out, "  {}", paint.warn(line))
+        }
+    }
+}

@@ -1,0 +1,242 @@
+//! From three machines that nobody knows to runs that are fully trusted, and what each missing fact costs.
+
+use serde_json::json;
+
+use super::world::{Fleet, facts, mode, none, session, text};
+
+#[test]
+fn three_machines_become_devices_and_one_of_them_makes_runs_that_are_fully_trusted() {
+    let fleet = Fleet::new(3);
+    let names = ["build-1", "build-2", "laptop"];
+    for (n, name) in names.into_iter().enumerate() {
+        let enrolled = fleet.enrol(n, name);
+        assert_eq!(enrolled["challenge"], "answered");
+        let shown = fleet.shown(name);
+        assert_eq!(shown["level"], "pending");
+        assert_eq!(shown["key"], enrolled["key"]);
+        let device = &fleet.devices[n];
+        for private in ["device.key", "token", "device.json"] {
+            assert_eq!(
+                mode(&device.path(&format!("config/device/{private}"))),
+                0o600,
+                "{private}"
+            );
+        }
+        // Another key than the one that was seen is not signed for.
+        let other = "a".repeat(64);
+        let refused =
+            fleet
+                .owner
+                .run(&["device", "approve", name, "--device-key", &other, "--yes"]);
+        assert!([1, 2].contains(&refused.code), "{refused:?}");
+        assert_eq!(fleet.shown(name)["level"], "pending");
+        let done = fleet.owner.json(&[
+            "device",
+            "approve",
+            name,
+            "--yes",
+            "--device-key",
+            text(&enrolled["key"]),
+        ]);
+        assert_eq!(done["level"], "approved");
+    }
+    let listed = fleet
+        .owner
+        .run(&["device", "list", "--json"])
+        .expect(0)
+        .ndjson();
+    let listed: Vec<_> = listed.iter().map(|it| text(&it["name"])).collect();
+    assert_eq!(listed, names);
+    let daemons: Vec<_> = fleet.devices.iter().map(|device| device.daemon()).collect();
+    fleet.ready_to_run(0, "build-1");
+    let device = &fleet.devices[0];
+
+    // Nobody has attested yet, so nobody is trusted yet.
+    let first = session(device).expect(0);
+    let run = &first.json()["run"];
+    assert_eq!(run["level"], "agent_verified", "{first:?}");
+    assert!(
+        first.err.contains("more needs `device_trusted`"),
+        "{}",
+        first.err
+    );
+    fleet.wait_for_level("build-1", "trusted");
+    for name in ["build-2", "laptop"] {
+        assert_eq!(
+            fleet.shown(name)["level"],
+            "approved",
+            "nothing attested by {name}"
+        );
+    }
+
+    let second = session(device).expect(0);
+    let run = &second.json()["run"];
+    assert_eq!(run["level"], "fully_trusted", "{second:?}");
+    let shown = device.json(&["run", "show", text(&run["run"])]);
+    assert_eq!(shown["evaluation"]["level"], "fully_trusted");
+    assert_eq!(facts(&shown["evaluation"]).len(), 12);
+    assert_eq!(shown["evaluation"].get("stopped_by"), None);
+    // The owner sees the same from elsewhere.
+    let owners = fleet.owner.json(&["run", "show", text(&run["run"])]);
+    assert_eq!(owners["evaluation"], shown["evaluation"]);
+
+    // Work that came from it earns what the level earns, once.
+    let file = fleet.owner.write("result.txt", "done");
+    let file = file.to_str().expect("UTF-8");
+    let submission = fleet
+        .owner
+        .json(&["submission", "add", file, "--run", text(&run["run"])]);
+    assert_eq!(submission["level"], "fully_trusted");
+    let earned = submission["effects"].as_array().expect("a list").len();
+    assert_eq!(earned, 4, "{submission}");
+    let again = fleet
+        .owner
+        .run(&["submission", "add", file, "--run", text(&run["run"])]);
+    assert_eq!(again.code, 1, "{again:?}");
+    drop(daemons);
+}
+
+#[test]
+fn a_run_is_as_far_proved_as_its_first_missing_fact_allows() {
+    let fleet = Fleet::new(1);
+    fleet.approved(0, "build-1");
+    fleet.ready_to_run(0, "build-1");
+    let device = &fleet.devices[0];
+    let daemon = device.daemon();
+    session(device).expect(0);
+    fleet.wait_for_level("build-1", "trusted");
+    let config = std::fs::read_to_string(device.path("work/lodestar.toml")).expect("there");
+
+    let level_of = |config: &str| {
+        device.write("work/lodestar.toml", config);
+        let done = session(device).expect(0).json();
+        (
+            text(&done["run"]["level"]).to_owned(),
+            done["run"]["problem"].clone(),
+        )
+    };
+    let without = |line: &str| -> String {
+        let kept = config.lines().filter(|it| !it.starts_with(line));
+        kept.map(|line| format!("{line}\n")).collect()
+    };
+    assert_eq!(level_of(&config), ("fully_trusted".to_owned(), none()));
+    for missing in ["workflow_file", "task_file"] {
+        assert_eq!(
+            level_of(&without(missing)).0,
+            "execution_verified",
+            "{missing}"
+        );
+    }
+    // More than was registered may run in it: it is not by the terms.
+    let (level, problem) = level_of(&config.replace("ceiling = 2", "ceiling = 3"));
+    assert_eq!(level, "execution_verified");
+    assert!(!text(&problem).is_empty());
+    fleet
+        .owner
+        .json(&["runner", "unbind", "nightly-0", "build-1", "--yes"]);
+    assert_eq!(level_of(&config).0, "device_verified");
+    drop(daemon);
+}
+
+#[test]
+fn a_run_that_was_registered_beforehand_is_one_session_and_no_other() {
+    let fleet = Fleet::new(1);
+    fleet.approved(0, "build-1");
+    fleet.ready_to_run(0, "build-1");
+    let device = &fleet.devices[0];
+    let record = device.json(&["run", "start"]);
+    let run = text(&record["ticket"]["id"]);
+    assert_eq!(record["stage"], "registered");
+    // No session was opened as it: there is nothing to attest.
+    device.run(&["run", "attest", run]).expect(3);
+    let args = [
+        "guard",
+        "run",
+        "--config",
+        "lodestar.toml",
+        "--script",
+        "script.toml",
+        "--json",
+        "--run",
+        run,
+    ];
+    let done = device.run(&args).expect(0).json();
+    assert_eq!(done["run"]["run"], run);
+    assert_eq!(done["run"]["level"], "agent_verified");
+    let again = device.run(&args).expect(2);
+    assert!(again.err.contains("opened as"), "{}", again.err);
+    let listed = device
+        .run(&["run", "list", "--here", "--json"])
+        .expect(0)
+        .ndjson();
+    assert_eq!(listed.len(), 1);
+    assert_eq!(listed[0]["stage"], "attested");
+    // A session that was none cannot be said to have been one.
+    let other = device.json(&["run", "start"]);
+    let other = text(&other["ticket"]["id"]);
+    let refused = device
+        .run(&["run", "attest", other, "--session", "latest"])
+        .expect(1);
+    assert!(refused.err.contains("is not this run"), "{}", refused.err);
+}
+
+#[test]
+fn a_key_is_rotated_by_three_signatures_and_the_daemon_takes_it_up() {
+    let fleet = Fleet::new(1);
+    fleet.approved(0, "build-1");
+    let device = &fleet.devices[0];
+    let daemon = device.daemon();
+    let before = fleet.shown("build-1");
+    let owner =
+        std::fs::read_to_string(fleet.owner.path("config/operators/anna.pub")).expect("there");
+    let file = fleet.path("rotation.json");
+    let file = file.to_str().expect("UTF-8");
+    let made = device.json(&[
+        "device",
+        "rotate",
+        "--owner-key",
+        owner.trim(),
+        "--out",
+        file,
+    ]);
+    assert_eq!(made["old_key"], before["key"]);
+    // Nobody else's key will do.
+    let stranger = &fleet.owner;
+    stranger.json(&["approve", "keygen", "--name", "ben", "--no-passphrase"]);
+    stranger
+        .run(&[
+            "device",
+            "rotate",
+            "--sign",
+            file,
+            "--yes",
+            "--operator",
+            "ben",
+        ])
+        .expect(4);
+    let args = [
+        "device",
+        "rotate",
+        "--sign",
+        file,
+        "--yes",
+        "--operator",
+        "anna",
+    ];
+    let done = fleet.owner.json(&args);
+    assert_eq!(
+        (&done["level"], &done["new_key"]),
+        (&json!("approved"), &made["new_key"])
+    );
+    let after = fleet.shown("build-1");
+    assert_eq!(after["key"], made["new_key"]);
+    assert_eq!(after["log_key"], before["log_key"]);
+    // Once is enough, and no heartbeat with the old key counts against the device.
+    fleet.owner.run(&args).expect(1);
+    super::world::wait_until(super::world::PATIENCE, "it beats with the new key", || {
+        !device.path("config/device/next.key").exists()
+            && fleet.shown("build-1")["last_heartbeat"] != after["last_heartbeat"]
+    });
+    assert_eq!(fleet.shown("build-1")["level"], "approved");
+    drop(daemon);
+}

@@ -1,0 +1,160 @@
+//! Tokens are files that nobody else can read, or the environment; never arguments. No token elevates.
+
+use std::fs::{self, Permissions};
+use std::os::unix::fs::PermissionsExt as _;
+
+use super::world::{Fleet, mode, text};
+use crate::world::World;
+
+#[test]
+fn a_token_in_an_argument_is_refused_and_not_repeated() {
+    let world = World::bare();
+    let token = format!("lsgw_{}", "7".repeat(64));
+    for args in [
+        vec![
+            "device".to_owned(),
+            "list".to_owned(),
+            "--token".to_owned(),
+            token.clone(),
+        ],
+        vec![
+            "device".to_owned(),
+            "list".to_owned(),
+            format!("--token={token}"),
+        ],
+        vec!["token".to_owned(), "use".to_owned(), token.clone()],
+        vec![
+            "gateway".to_owned(),
+            "doctor".to_owned(),
+            format!("--gateway=https://x/{token}"),
+        ],
+    ] {
+        let refused = world.run(&args).expect(2);
+        assert!(
+            refused.err.contains("an argument holds a gateway's token"),
+            "{}",
+            refused.err
+        );
+        assert!(!refused.err.contains(&token) && refused.out.is_empty());
+        let mut args = args;
+        args.push("--json".to_owned());
+        assert_eq!(world.run(&args).expect(2).error()["code"], "usage");
+    }
+}
+
+#[test]
+fn a_database_password_in_an_argument_is_refused() {
+    let world = World::bare();
+    let args = [
+        "gateway",
+        "serve",
+        "--database",
+        "postgres://me:hunter2@127.0.0.1/x",
+    ];
+    let refused = world.run(&args).expect(2);
+    assert!(refused.err.contains("--database-file"), "{}", refused.err);
+    assert!(!refused.err.contains("hunter2"));
+}
+
+#[test]
+fn tokens_are_private_files_and_each_opens_what_it_is_for() {
+    let fleet = Fleet::new(2);
+    let owner_token = fleet.owner.path("owner.token");
+    assert_eq!(mode(&owner_token), 0o600);
+    assert_eq!(mode(&fleet.owner.path("config/gateway/owner.token")), 0o600);
+    // What others could have read is refused, whoever it is of.
+    fs::set_permissions(&owner_token, Permissions::from_mode(0o640)).expect("changed");
+    let path = owner_token.to_str().expect("UTF-8");
+    let refused = fleet
+        .owner
+        .run(&["device", "list", "--token-file", path])
+        .expect(4);
+    assert!(refused.err.contains("open to others"), "{}", refused.err);
+    fs::set_permissions(&owner_token, Permissions::from_mode(0o600)).expect("changed");
+
+    fleet.approved(0, "build-1");
+    let device = &fleet.devices[0];
+    let device_token = device.path("config/device/token");
+    fs::set_permissions(&device_token, Permissions::from_mode(0o644)).expect("changed");
+    device.run(&["device", "show"]).expect(4);
+    fs::set_permissions(&device_token, Permissions::from_mode(0o600)).expect("changed");
+
+    // The environment will do, and a token that was kept for one gateway is shown to no other.
+    let secret = fs::read_to_string(&owner_token).expect("there");
+    let listed = fleet.devices[1]
+        .command(&[
+            "device",
+            "list",
+            "--json",
+            "--gateway",
+            &fleet.url(),
+            "--allow-loopback-http",
+        ])
+        .env("LODESTAR_GATEWAY_TOKEN", secret.trim())
+        .output()
+        .expect("started");
+    assert!(listed.status.success());
+    let elsewhere = [
+        "device",
+        "list",
+        "--gateway",
+        "http://127.0.0.1:1",
+        "--allow-loopback-http",
+    ];
+    let refused = fleet.owner.run(&elsewhere).expect(4);
+    assert!(refused.err.contains("no token to show"), "{}", refused.err);
+
+    // A device's token neither approves nor lists nor makes tokens, an enrol token works once.
+    let device_token = device_token.to_str().expect("UTF-8");
+    for args in [
+        vec!["device", "list"],
+        vec!["token", "list"],
+        vec!["token", "issue", "--out", "/nonexistent/x"],
+        vec!["agent", "add", "mine"],
+        vec!["runner", "bind", "x", "build-1", "--yes"],
+        vec!["device", "revoke", "build-1", "--reason", "x", "--yes"],
+    ] {
+        let mut args = args;
+        args.extend(["--token-file", device_token]);
+        let refused = fleet.owner.run(&args).expect(4);
+        assert!(
+            refused.err.contains("token_kind"),
+            "{args:?}: {}",
+            refused.err
+        );
+    }
+    let spent = fleet.owner.path("enrol-0.token");
+    let url = fleet.url();
+    let args = [
+        "device",
+        "enroll",
+        "build-2",
+        "--gateway",
+        &url,
+        "--allow-loopback-http",
+        "--token-file",
+        spent.to_str().expect("UTF-8"),
+    ];
+    let refused = fleet.devices[1].run(&args).expect(4);
+    assert!(refused.err.contains("token_invalid"), "{}", refused.err);
+
+    // One that is taken back opens nothing.
+    let second = fleet.owner.path("second.token");
+    let second = second.to_str().expect("UTF-8");
+    let made = fleet
+        .owner
+        .json(&["token", "issue", "--kind", "owner", "--out", second]);
+    fleet
+        .owner
+        .json(&["device", "show", "build-1", "--token-file", second]);
+    fleet.owner.json(&["token", "revoke", text(&made["id"])]);
+    fleet
+        .owner
+        .run(&["device", "list", "--token-file", second])
+        .expect(4);
+    // A token is shown once, so nothing is written over it.
+    fleet
+        .owner
+        .run(&["token", "issue", "--out", second])
+        .expect(2);
+}
