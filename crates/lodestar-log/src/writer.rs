@@ -100,8 +100,9 @@ struct Inner {
     shared: Arc<Shared>,
     durability: Durability,
     thread: Mutex<Option<JoinHandle<()>>>,
-    /// The exclusive lock on the session's directory; released when the last clone is gone.
-    _lock: File,
+    /// The exclusive lock on the session's directory; released when the session is closed, or the last clone is
+    /// gone.
+    lock: File,
 }
 
 impl Drop for Inner {
@@ -185,6 +186,9 @@ impl LogWriter {
                 checkpoint: note,
             },
         )?;
+        // Nothing is written any more, so that whoever looks finds a session that is over. A lock that cannot be
+        // released goes with the last clone.
+        let _ = self.inner.lock.unlock();
         Ok(checkpoint)
     }
 

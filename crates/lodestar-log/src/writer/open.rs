@@ -252,7 +252,7 @@ impl LogWriter {
                 shared,
                 durability: options.durability,
                 thread: Mutex::new(Some(thread)),
-                _lock: lock,
+                lock,
             }),
         })
     }

@@ -5,7 +5,7 @@ use std::time::Duration;
 use lodestar_core::event::EventType;
 use lodestar_core::name::{ActorId, ProjectId, SessionId};
 use lodestar_core::time::Timestamp;
-use lodestar_log::verify::{Remark, SessionState};
+use lodestar_log::verify::{Remark, SessionState, is_live};
 use lodestar_log::{AppendError, Barrier, Clock, LogWriter, OpenError, Reader};
 use serde_json::{Value, json};
 
@@ -101,6 +101,26 @@ fn dropping_the_writer_leaves_the_session_open_and_everything_on_disk() {
         (report.sessions[0].events, report.sessions[0].proven),
         (2, 2)
     );
+}
+
+#[test]
+fn a_closed_session_is_nobodys_even_while_its_writer_is_still_held() {
+    let world = World::new();
+    let first = world.create("s1");
+    let refused = LogWriter::reopen(&world.log(), &id("s1"), &world.options());
+    assert!(matches!(refused, Err(OpenError::Busy { .. })));
+    close(&first);
+    let dir = world.log().session(&id("s1"));
+    assert!(!is_live(&dir).unwrap());
+    // Whoever takes it up is its one writer: the first has nothing more to say.
+    let second = LogWriter::reopen(&world.log(), &id("s1"), &world.options()).unwrap();
+    append(&second, 2);
+    let late = first.append(EventType::SESSION_HALTED, &actor(), &[], &json!({}));
+    assert!(late.is_err());
+    drop(first);
+    assert!(is_live(&dir).unwrap());
+    close(&second);
+    assert!(world.verify().is_intact());
 }
 
 #[test]
