@@ -127,6 +127,7 @@ codes! {
     CheckpointInvalid = "checkpoint_invalid", 403: "the checkpoint is none, or not one by the device's log key";
     CheckpointBehind = "checkpoint_behind", 409: "the checkpoint is not later than those before it, or of another session";
     CheckpointAfterBundle = "checkpoint_after_bundle", 409: "the run's bundle is here; checkpoints come before it";
+    SessionTaken = "session_taken", 409: "another run of the account is a session of this name; every run is a session of its own";
     CheckpointMissing = "checkpoint_missing", 409: "no checkpoint of the run was received before its bundle";
     BundleMismatch = "bundle_mismatch", 409: "the bytes are not those that the statement tells of";
     BundleExists = "bundle_exists", 409: "the run has a bundle, and keeps it";

@@ -165,12 +165,9 @@ fn look_up(
     let before = checkpoints.into_iter();
     let before = before.filter(|checkpoint| checkpoint.received_at <= bundle.received_at);
     let checkpoints: Vec<_> = before.map(|checkpoint| checkpoint.note).collect();
-    let session = format!("/{}", attestation.session);
-    let is_its = |note: &String| {
-        let read = bundle::checkpoint(note, &log_key);
-        read.is_ok_and(|read| read.origin.ends_with(&session))
-    };
-    compare(&[("session", checkpoints.last().is_some_and(is_its))])?;
+    let session = runs::session(desk.sql, id)?;
+    let is_its = session.is_some_and(|known| known.session == attestation.session);
+    compare(&[("session", is_its)])?;
     let terms = terms::get(desk.sql, run.terms)?.ok_or(Code::TermsUnknown)?;
     Ok(Case {
         session: attestation.session.clone(),

@@ -7,6 +7,7 @@ use lodestar_core::digest::{Digest, Hasher};
 use lodestar_core::event::EventType;
 use lodestar_core::id::{RunId, TermsId};
 use lodestar_core::key::PublicKey;
+use lodestar_core::name::SessionId;
 use lodestar_core::statement::{Envelope, Nonce, RunBundle, Verified};
 use lodestar_replay::terms::Terms;
 use serde_json::json;
@@ -21,12 +22,12 @@ use crate::code::{Code, Refusal};
 use crate::http::Pieces;
 use crate::store::bundles::{self, BundleRow};
 use crate::store::devices::Device;
-use crate::store::runs::{self, Run, RunCheckpoint};
+use crate::store::runs::{self, Run, RunCheckpoint, RunSession};
 use crate::store::{agents, keys, runners, terms};
 use crate::wire::{self, MAX_NOTE};
 
 /// Checkpoints that are kept of a run: one each second for half a day.
-const CHECKPOINTS: usize = 1 << 16;
+const CHECKPOINTS: u64 = 1 << 16;
 
 /// Bundles that are kept of a run: one that is right, and what went before.
 const BUNDLES: usize = 4;
@@ -149,9 +150,8 @@ impl Service {
             let read = bundle::checkpoint(&asked.note, &key);
             let read =
                 read.map_err(|fault| Refusal::saying(Code::CheckpointInvalid, fault.to_string()))?;
-            let before = runs::checkpoints(desk.sql, id)?;
             let behind = |why: &str| Stop::from(Refusal::saying(Code::CheckpointBehind, why));
-            if let Some(last) = before.last() {
+            if let Some(last) = runs::last_checkpoint(desk.sql, id)? {
                 if read.size <= last.size {
                     return Err(behind("there is one of this size, or of a longer log"));
                 }
@@ -160,12 +160,13 @@ impl Service {
                     return Err(behind("those before it are of another session"));
                 }
             }
-            if before.len() >= CHECKPOINTS {
+            if runs::count_checkpoints(desk.sql, id)? >= CHECKPOINTS {
                 return Err(Code::TooMany.into());
             }
             if !bundles::of_run(desk.sql, id)?.is_empty() {
                 return Err(Code::CheckpointAfterBundle.into());
             }
+            is_its_session(desk, &run, &read.origin)?;
             let checkpoint = RunCheckpoint {
                 run: id,
                 size: read.size,
@@ -302,13 +303,32 @@ fn read_policy(row: &terms::TermsRow) -> Result<Digest, Refusal> {
     terms.policy.digest().map_err(|_| failed())
 }
 
+/// A run is one session, and a session of that name no other run: a device that shows the same session for a second
+/// run shows approvals in it a second time.
+fn is_its_session(desk: &mut Desk<'_>, run: &Run, origin: &str) -> Result<(), Stop> {
+    let name = origin.rsplit_once('/').map_or(origin, |(_, name)| name);
+    let invalid = |_| Refusal::saying(Code::CheckpointInvalid, "its origin names no session");
+    let named = RunSession {
+        run: run.id,
+        account: run.account,
+        session: SessionId::new(name).map_err(invalid)?,
+        since: desk.now,
+    };
+    match runs::session(desk.sql, run.id)? {
+        Some(known) if known.session == named.session => Ok(()),
+        Some(_) => Err(Code::CheckpointBehind.into()),
+        None if runs::name_session(desk.sql, &named)? => Ok(()),
+        None => Err(Code::SessionTaken.into()),
+    }
+}
+
 /// Whether a bundle of this run is taken now.
 fn may_receive(desk: &mut Desk<'_>, caller: &Identity, id: RunId) -> Result<Device, Stop> {
     let run = owned_run(desk, caller, id)?;
     let mut device = owned(desk, caller.account, run.device)?;
     settle(desk, &mut device)?;
     may_attest(desk, &device)?;
-    if runs::checkpoints(desk.sql, id)?.is_empty() {
+    if runs::count_checkpoints(desk.sql, id)? == 0 {
         return Err(Code::CheckpointMissing.into());
     }
     Ok(device)

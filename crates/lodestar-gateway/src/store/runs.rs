@@ -2,10 +2,11 @@
 
 use lodestar_core::digest::Digest;
 use lodestar_core::id::{AccountId, ContenderId, DeviceId, RunId, RunnerId, TermsId};
+use lodestar_core::name::SessionId;
 use lodestar_core::statement::Nonce;
 use lodestar_core::time::Timestamp;
 
-use super::sql::{Columns, all, insert, limit, one};
+use super::sql::{Columns, all, count, insert, limit, one};
 use super::value::values;
 use super::{Row, Sql, StoreError};
 
@@ -104,6 +105,48 @@ pub fn list(
     )
 }
 
+/// Which session a run is.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct RunSession {
+    /// The run.
+    pub run: RunId,
+    /// Whose.
+    pub account: AccountId,
+    /// The session.
+    pub session: SessionId,
+    /// Since when that is known, by the server's clock.
+    pub since: Timestamp,
+}
+
+impl Columns for RunSession {
+    fn read(mut row: Row) -> Result<Self, StoreError> {
+        Ok(Self {
+            run: row.read()?,
+            account: row.read()?,
+            session: row.read()?,
+            since: row.read()?,
+        })
+    }
+}
+
+/// Notes which session a run is; `false` if the run is one already, or the session another run of the account.
+pub fn name_session(sql: &mut dyn Sql, named: &RunSession) -> Result<bool, StoreError> {
+    insert(
+        sql,
+        "INSERT INTO run_sessions (run, account, session, since) VALUES ($1, $2, $3, $4) ON CONFLICT DO NOTHING",
+        values![named.run, named.account, named.session.clone(), named.since],
+    )
+}
+
+/// Which session a run is, once that is known.
+pub fn session(sql: &mut dyn Sql, run: RunId) -> Result<Option<RunSession>, StoreError> {
+    one(
+        sql,
+        "SELECT run, account, session, since FROM run_sessions WHERE run = $1",
+        values![run],
+    )
+}
+
 /// How far a run's log had come when the server heard of it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct RunCheckpoint {
@@ -144,6 +187,24 @@ pub fn add_checkpoint(sql: &mut dyn Sql, checkpoint: &RunCheckpoint) -> Result<b
             &checkpoint.note,
             checkpoint.received_at
         ],
+    )
+}
+
+/// How many checkpoints of a run there are.
+pub fn count_checkpoints(sql: &mut dyn Sql, run: RunId) -> Result<u64, StoreError> {
+    count(
+        sql,
+        "SELECT count(*) FROM run_checkpoints WHERE run = $1",
+        values![run],
+    )
+}
+
+/// The last checkpoint of a run: that of the longest log.
+pub fn last_checkpoint(sql: &mut dyn Sql, run: RunId) -> Result<Option<RunCheckpoint>, StoreError> {
+    one(
+        sql,
+        "SELECT run, size, root, note, received_at FROM run_checkpoints WHERE run = $1 ORDER BY size DESC LIMIT 1",
+        values![run],
     )
 }
 

@@ -13,6 +13,7 @@ use lodestar_core::id::{
     SubmissionId, TermsId, TokenId,
 };
 use lodestar_core::key::PublicKey;
+use lodestar_core::name::SessionId;
 use lodestar_core::statement::Nonce;
 use lodestar_core::time::Timestamp;
 
@@ -222,7 +223,7 @@ macro_rules! by_text {
 
 by_text! {
     AccountId, AttestationId, BattleId, ContenderId, DeviceId, EvaluationId, RunId, RunnerId,
-    SubmissionId, TermsId, TokenId, Digest, PublicKey, Nonce,
+    SubmissionId, TermsId, TokenId, Digest, PublicKey, Nonce, SessionId,
 }
 
 /// Words of closed vocabularies.

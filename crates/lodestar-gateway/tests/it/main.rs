@@ -16,4 +16,5 @@ mod process;
 mod ran;
 mod service;
 mod store;
+mod three;
 mod world;

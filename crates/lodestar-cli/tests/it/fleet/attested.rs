@@ -107,13 +107,13 @@ fn a_run_is_as_far_proved_as_its_first_missing_fact_allows() {
     fleet.wait_for_level("build-1", "trusted");
     let config = std::fs::read_to_string(device.path("work/lodestar.toml")).expect("there");
 
-    let level_of = |config: &str| {
+    let became = |config: &str| {
         device.write("work/lodestar.toml", config);
-        let done = session(device).expect(0).json();
-        (
-            text(&done["run"]["level"]).to_owned(),
-            done["run"]["problem"].clone(),
-        )
+        session(device).expect(0).json()["run"].clone()
+    };
+    let level_of = |config: &str| {
+        let run = became(config);
+        (text(&run["level"]).to_owned(), run["problem"].clone())
     };
     let without = |line: &str| -> String {
         let kept = config.lines().filter(|it| !it.starts_with(line));
@@ -127,10 +127,16 @@ fn a_run_is_as_far_proved_as_its_first_missing_fact_allows() {
             "{missing}"
         );
     }
-    // More than was registered may run in it: it is not by the terms.
-    let (level, problem) = level_of(&config.replace("ceiling = 2", "ceiling = 3"));
+    // A tool that nobody registered: it is not by the terms.
+    let (level, problem) = level_of(&format!("{config}\n[tools.\"fs.write\"]\nroot = \".\"\n"));
     assert_eq!(level, "execution_verified");
-    assert!(!text(&problem).is_empty());
+    assert!(text(&problem).contains("fs.write"), "{problem}");
+    // Another policy than was registered: the device's word is not taken at all, and nothing above its owner's is left.
+    let run = became(&config.replace("ceiling = 2", "ceiling = 3"));
+    assert_eq!(run.get("level"), None);
+    assert!(text(&run["problem"]).contains("policy"), "{run}");
+    let shown = fleet.owner.json(&["run", "show", text(&run["run"])]);
+    assert_eq!(shown["evaluation"]["level"], "agent_verified");
     fleet
         .owner
         .json(&["runner", "unbind", "nightly-0", "build-1", "--yes"]);

@@ -274,6 +274,12 @@ fn runs() -> Vec<Rule> {
             "terms are registered before a run",
         ),
         rule("run_checkpoints", On::Insert, registered, since),
+        rule(
+            "run_checkpoints",
+            On::Insert,
+            "NOT EXISTS (SELECT 1 FROM run_sessions AS s WHERE s.run = NEW.run)",
+            "a run's session is known before its checkpoints",
+        ),
         rule("bundles", On::Insert, registered, since),
         rule("attestations", On::Insert, registered, since),
     ]

@@ -292,6 +292,19 @@ pub(in crate::store) const TABLES: &[Table] = &[
         owner: Owner::Account("account"),
         ..APPEND_ONLY
     },
+    // Which session a run is. One of a name is one run's: what people approved in it serves no other.
+    Table {
+        name: "run_sessions",
+        columns: "
+    run TEXT NOT NULL PRIMARY KEY,
+    account TEXT NOT NULL REFERENCES accounts (id),
+    session TEXT NOT NULL,
+    since INTEGER NOT NULL,
+    UNIQUE (account, session),
+    FOREIGN KEY (account, run) REFERENCES runs (account, id)",
+        owner: Owner::Account("account"),
+        ..APPEND_ONLY
+    },
     Table {
         name: "run_checkpoints",
         columns: "

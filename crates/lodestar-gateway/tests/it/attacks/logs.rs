@@ -346,6 +346,13 @@ async fn checkpoints(scene: &Scene) {
         .checkpoint(job.run, &elsewhere.note().unwrap())
         .await;
     tally.refused(what, answer, &[Code::CheckpointBehind]);
+    // The same session, and what people approved in it, for a second run.
+    let second = machine.register(scene.made).await.unwrap();
+    let answer = machine
+        .client
+        .checkpoint(second.run, &ran.note_at(5).unwrap())
+        .await;
+    tally.refused(what, answer, &[Code::SessionTaken]);
     // Rewritten since its checkpoint.
     ran.forge(|lines| lines[1]["payload"]["note"] = json!("rewritten"))
         .unwrap();

@@ -8,6 +8,7 @@ use lodestar_core::id::{
     SubmissionId, TermsId, TokenId,
 };
 use lodestar_core::key::{PublicKey, SecretKey};
+use lodestar_core::name::SessionId;
 use lodestar_core::statement::Nonce;
 use lodestar_core::time::Timestamp;
 use lodestar_gateway::store::accounts::{self, Account};
@@ -23,7 +24,7 @@ use lodestar_gateway::store::keys::{self, DeviceKeys};
 use lodestar_gateway::store::levels::{self, Transition};
 use lodestar_gateway::store::orders::{self, OrderRow};
 use lodestar_gateway::store::runners::{self, Runner};
-use lodestar_gateway::store::runs::{self, Run, RunCheckpoint};
+use lodestar_gateway::store::runs::{self, Run, RunCheckpoint, RunSession};
 use lodestar_gateway::store::submissions::{self, Submission};
 use lodestar_gateway::store::terms::{self, TermsRow};
 use lodestar_gateway::store::tokens::{self, Token, TokenKind};
@@ -339,6 +340,13 @@ fn furnish_account(sql: &mut dyn Sql, n: u64) -> Result<(), StoreError> {
 
 fn furnish_run(sql: &mut dyn Sql, n: u64) -> Result<(), StoreError> {
     assert!(runs::add(sql, &a_run(n, n))?);
+    let named = RunSession {
+        run: run(n),
+        account: account(n),
+        session: SessionId::new(format!("session-{n}")).unwrap(),
+        since: at(24),
+    };
+    assert!(runs::name_session(sql, &named)?);
     let checkpoint = RunCheckpoint {
         run: run(n),
         size: 3,

@@ -90,7 +90,15 @@ pub(super) fn checkpoints_and_bundles_come_once(sql: &mut dyn Sql) {
         assert!(!runs::add_checkpoint(sql, &fork)?);
         let next = RunCheckpoint { size: 2, ..fork };
         assert!(runs::add_checkpoint(sql, &next)?);
+        assert_eq!(runs::count_checkpoints(sql, run(1))?, 2);
+        assert_eq!(runs::last_checkpoint(sql, run(1))?, Some(first.clone()));
         assert_eq!(runs::checkpoints(sql, run(1))?, [next, first]);
+        let named = runs::session(sql, run(1))?.unwrap();
+        assert!(!runs::name_session(sql, &named)?, "it is one already");
+        assert!(runs::add(sql, &a_run(6, 1))?);
+        let taken = runs::RunSession { run: run(6), ..named };
+        assert!(!runs::name_session(sql, &taken)?, "another run is it");
+        assert_eq!(runs::session(sql, run(6))?, None);
 
         let [bundle] = <[_; 1]>::try_from(bundles::of_run(sql, run(1))?).unwrap();
         assert!(!bundles::add(sql, &bundle)?);

@@ -516,6 +516,40 @@ fn runs() -> Vec<Attempt> {
                  VALUES ({run 1}, 5, {digest r}, 'note', {at 20})",
         },
         Attempt {
+            what: "keep a checkpoint of a run whose session nobody knows",
+            before: &[RUN_3],
+            unlawful: "INSERT INTO run_checkpoints (run, size, root, note, received_at)
+                 VALUES ({run 3}, 5, {digest r}, 'note', {at 70})",
+            because: rule("a run's session is known before its checkpoints"),
+            lawful: "INSERT INTO run_checkpoints (run, size, root, note, received_at)
+                 VALUES ({run 1}, 5, {digest r}, 'note', {at 70})",
+        },
+        Attempt {
+            what: "make a session a second run's",
+            before: &[RUN_3],
+            unlawful: "INSERT INTO run_sessions (run, account, session, since)
+                 VALUES ({run 3}, {account 1}, 'session-1', {at 70})",
+            because: DOUBLE,
+            lawful: "INSERT INTO run_sessions (run, account, session, since)
+                 VALUES ({run 3}, {account 1}, 'session-2', {at 70})",
+        },
+        Attempt {
+            what: "make a run another session",
+            before: &[],
+            unlawful: "UPDATE run_sessions SET session = 'session-9' WHERE run = {run 1}",
+            because: FIXED,
+            lawful: RUN_3,
+        },
+        Attempt {
+            what: "name the session of another account's run",
+            before: &[RUN_3],
+            unlawful: "INSERT INTO run_sessions (run, account, session, since)
+                 VALUES ({run 3}, {account 2}, 'session-9', {at 70})",
+            because: NOT_OWN,
+            lawful: "INSERT INTO run_sessions (run, account, session, since)
+                 VALUES ({run 3}, {account 1}, 'session-9', {at 70})",
+        },
+        Attempt {
             what: "keep two checkpoints of one size",
             before: &[],
             unlawful: "INSERT INTO run_checkpoints (run, size, root, note, received_at)
