@@ -85,8 +85,10 @@ struct Inner {
     counts: Counted,
     decided: Mutex<say::Decided>,
     halt_noted: OnceLock<()>,
-    /// Who makes it a run, and which.
-    attended: Option<(Arc<dyn Attendant>, RunTicket)>,
+    /// The run that it is.
+    ticket: Option<RunTicket>,
+    /// Who is told of its end as a run.
+    attendant: Option<Arc<dyn Attendant>>,
     /// Calls hold it shared; whoever closes the session waits for all of them.
     running: RwLock<Open>,
 }
@@ -179,7 +181,7 @@ impl Session {
 
     /// The run of a gateway that it is; none where it is none.
     pub fn ticket(&self) -> Option<RunTicket> {
-        self.inner.attended.as_ref().map(|(_, ticket)| *ticket)
+        self.inner.ticket
     }
 
     /// What became of its calls so far.
@@ -224,25 +226,25 @@ impl Session {
         let session = self.clone();
         let reason = reason.to_owned();
         let closing = tokio::task::spawn_blocking(move || session.close_now(&reason));
-        let (counts, overdue) = closing.await.map_err(|_| GuardError::Panicked)??;
-        for request in overdue {
-            self.withdraw(request, Closing::Expired).await;
+        let (counts, ended) = closing.await.map_err(|_| GuardError::Panicked)??;
+        for (request, closing) in ended {
+            self.withdraw(request, closing).await;
         }
         drop(running);
-        if let Some((attendant, ticket)) = &self.inner.attended {
-            attendant.closed(*ticket).await;
+        if let (Some(attendant), Some(ticket)) = (&self.inner.attendant, self.inner.ticket) {
+            attendant.closed(ticket).await;
         }
         Ok(counts)
     }
 
-    fn close_now(&self, reason: &str) -> Result<(Counts, Vec<RequestId>), GuardError> {
+    fn close_now(&self, reason: &str) -> Result<(Counts, Vec<(RequestId, Closing)>), GuardError> {
         let counts = self.counts();
         // A session whose results were not all taken in stays open, and the next one finds them.
         self.inner.memory.settle()?;
-        let Left { overdue, open } = self.leave_requests()?;
+        let Left { ended, open } = self.leave_requests()?;
         let payload = json!({"reason": reason, "counts": counts, "open_requests": open});
         let checkpoint = self.inner.log.close(&self.inner.actor, &payload)?;
         self.inner.memory.ended(checkpoint.size)?;
-        Ok((counts, overdue))
+        Ok((counts, ended))
     }
 }

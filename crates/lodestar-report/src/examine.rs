@@ -263,7 +263,7 @@ impl Examination<'_> {
         let graded = Graded::read(self.dir, self.trust, ticket, verified)?;
         let mut answers = answers::answers(&fold, verified, &graded);
         elsewhere::cite(&mut answers.untrusted_became_trusted, &fold.beliefs);
-        let limits = limits(&fold, verified, self.dir, &left_out);
+        let limits = limits(&fold, verified, self.dir, &left_out, &graded);
         let integrity = self.integrity(project, verified, replay, &fold);
         let opened_at = fold.opened_at.ok_or(ReportError::Changed)?;
         let sensitivity = fold.default_sensitivity();

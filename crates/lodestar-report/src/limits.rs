@@ -7,6 +7,7 @@ use lodestar_log::SessionDir;
 use lodestar_log::verify::SessionReport;
 
 use crate::fold::Fold;
+use crate::graded::Graded;
 use crate::model::Limit;
 use crate::words;
 
@@ -27,6 +28,7 @@ pub(crate) fn limits(
     verified: &SessionReport,
     dir: &SessionDir,
     others: &[String],
+    graded: &Graded,
 ) -> Vec<Limit> {
     let mut limits = Vec::new();
     let mut add = |limit: String, events: Vec<u64>| limits.push(Limit { limit, events });
@@ -106,11 +108,7 @@ pub(crate) fn limits(
             fold.loose.clone(),
         );
     }
-    add(
-        "Nobody attested on which machine this ran: no device and no gateway had a part in it."
-            .to_owned(),
-        Vec::new(),
-    );
+    add(where_it_ran(graded).to_owned(), Vec::new());
     add(
         "Without a ledger head that was kept elsewhere, a project whose sessions and ledger were rolled back together cannot be told from an older one.".to_owned(),
         Vec::new(),
@@ -119,6 +117,21 @@ pub(crate) fn limits(
         add(format!("Not defended: {one}"), Vec::new());
     }
     limits
+}
+
+/// What this report does not know of the machine that the session ran on.
+fn where_it_ran(graded: &Graded) -> &'static str {
+    match graded {
+        Graded::NoRun => {
+            "Nobody attested on which machine this ran: no device and no gateway had a part in it."
+        }
+        Graded::Ungraded(_) | Graded::Refused(_) => {
+            "On which machine this ran is not known here: it was to be a run of a gateway, and nothing that one said of it counts."
+        }
+        Graded::Said(_) => {
+            "On which machine this ran is a gateway's word, as it was kept here. A device that controls its own guard can invent what tools answered; ask the gateway for what it says now."
+        }
+    }
 }
 
 /// Whether the log lies below another folder than `root`, which its session was opened in. A log that is kept

@@ -117,8 +117,8 @@ impl Office {
 
 /// The requests that a session leaves when it is closed.
 pub(super) struct Left {
-    /// Ended just now.
-    pub(super) overdue: Vec<RequestId>,
+    /// Ended just now, and how.
+    pub(super) ended: Vec<(RequestId, Closing)>,
     /// Open still.
     pub(super) open: Vec<RequestId>,
 }
@@ -351,13 +351,22 @@ impl Session {
         Ok(())
     }
 
-    /// Ends what is overdue; the rest can be answered and taken up again when the session is.
+    /// Ends what is overdue; the rest can be answered and taken up again when the session is. A run is
+    /// judged as it stands when it is closed: with it, all of its requests end.
     pub(super) fn leave_requests(&self) -> Result<Left, GuardError> {
         let mut office = self.office();
         let overdue = office.desk.sweep(self.now(), self.book())?;
+        let overdue = overdue.into_iter().map(|id| (id, Closing::Expired));
+        let mut ended: Vec<_> = overdue.collect();
         let live = office.desk.requests().live();
-        let open = live.map(|hearing| hearing.request().id).collect();
-        Ok(Left { overdue, open })
+        let mut open: Vec<_> = live.map(|hearing| hearing.request().id).collect();
+        if self.ticket().is_some() {
+            for id in open.drain(..) {
+                office.desk.close(id, Closing::Abandoned, self.book())?;
+                ended.push((id, Closing::Abandoned));
+            }
+        }
+        Ok(Left { ended, open })
     }
 
     fn close_held(&self, proposed: &Proposed, why: Rejection) -> Result<Reply, GuardError> {

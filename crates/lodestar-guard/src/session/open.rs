@@ -293,8 +293,8 @@ impl Setup {
         }
         let opening = tokio::task::spawn_blocking(move || self.open_now());
         let (session, ended) = opening.await.map_err(|_| GuardError::Panicked)??;
-        if let Some((attendant, ticket)) = &session.inner.attended {
-            attendant.opened(*ticket, session.inner.log.dir());
+        if let (Some(attendant), Some(ticket)) = (&session.inner.attendant, session.inner.ticket) {
+            attendant.opened(ticket, session.inner.log.dir());
         }
         session.listen();
         session.clear_away(&ended).await;
@@ -441,7 +441,8 @@ impl Setup {
                 counts: Counted::default(),
                 decided: Mutex::default(),
                 halt_noted: OnceLock::new(),
-                attended: attendant.zip(run),
+                ticket: run,
+                attendant,
                 running: RwLock::new(Open::Yes),
             }),
         };

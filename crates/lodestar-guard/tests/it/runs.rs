@@ -20,7 +20,7 @@ use lodestar_replay::terms::{
 };
 use serde_json::{Value, json};
 
-use crate::governed::{GRADES, Project, log_key, operator, redact, three};
+use crate::governed::{GRADES, Project, count, log_key, operator, redact, three};
 use crate::people::{GRANT, key, random, said, send};
 use crate::world::{World, measure, promote, read};
 
@@ -614,6 +614,30 @@ async fn a_run_goes_on_only_as_the_run_that_it_was() {
     let another = open(Some(other)).await.unwrap();
     assert_ne!(*another.id(), first);
     another.close("done").await.unwrap();
+}
+
+#[tokio::test]
+async fn a_run_that_is_closed_stays_as_it_is_also_with_calls_that_were_held() {
+    let project = Project::new();
+    let open = |ticket: RunTicket| {
+        let setup = project.setup(&config(false), &three()).holds(Holds::Leave);
+        setup.run(ticket).open()
+    };
+    let first = open(ticket()).await.unwrap();
+    assert!(!first.call("box.send", send()).await.unwrap().ran());
+    first.close("done").await.unwrap();
+    let id = first.id().clone();
+    let events = project.events(&id);
+    assert_eq!(count(&events, "approval.expired"), 1);
+    drop(first);
+    let mut other = ticket();
+    other.nonce = Nonce::from_bytes([8; 16]);
+    let second = open(other).await.unwrap();
+    assert_ne!(*second.id(), id);
+    assert!(second.abandoned().is_empty());
+    assert_eq!(project.events(&id).len(), events.len());
+    second.close("done").await.unwrap();
+    project.assert_sound(&id);
 }
 
 #[tokio::test]

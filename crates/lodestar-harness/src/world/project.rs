@@ -203,7 +203,9 @@ impl<'a> Project<'a> {
             Err(problem) if problem.kind() == std::io::ErrorKind::NotFound => String::new(),
             Err(problem) => return Err(problem.into()),
         };
-        let calls: Vec<Value> = lines
+        // A line that has no end yet is being written.
+        let whole = lines.rfind('\n').map_or("", |end| &lines[..end]);
+        let calls: Vec<Value> = whole
             .lines()
             .map(serde_json::from_str)
             .collect::<Result<_, _>>()?;

@@ -310,7 +310,9 @@ impl Server {
             .create(true)
             .append(true)
             .open(file)?;
-        writeln!(file, "{}", json!({"tool": tool, "arguments": arguments}))
+        // In one piece: somebody may be reading.
+        let line = format!("{}\n", json!({"tool": tool, "arguments": arguments}));
+        file.write_all(line.as_bytes())
     }
 }
 
