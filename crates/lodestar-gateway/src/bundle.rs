@@ -38,6 +38,9 @@ pub struct Limits {
     pub events: u64,
     /// Most bytes that blobs unpack to, counted as often as events name them: they are read as often.
     pub contents: u64,
+    /// Most bytes of structure in one event, in its line and in its blobs together: what is parsed takes many times
+    /// the memory that it is written in, and a blob that is written in gigabytes fits into a few thousand bytes.
+    pub structure: u64,
 }
 
 impl Default for Limits {
@@ -48,6 +51,7 @@ impl Default for Limits {
             files: 16_384,
             events: 1_000_000,
             contents: 2 << 30,
+            structure: 4 << 20,
         }
     }
 }

@@ -132,6 +132,7 @@ codes! {
     BundleMismatch = "bundle_mismatch", 409: "the bytes are not those that the statement tells of";
     BundleExists = "bundle_exists", 409: "the run has a bundle, and keeps it";
     BundleMissing = "bundle_missing", 409: "the run's bundle has to be there first";
+    BeingJudged = "being_judged", 409: "the run is being judged by a word that came before; ask again when that is over";
     AttestationReused = "attestation_reused", 409: "the attestation was handed in before";
 
     // Submissions.

@@ -6,6 +6,7 @@
 
 mod body;
 mod limits;
+mod read;
 mod request;
 mod route;
 mod serve;

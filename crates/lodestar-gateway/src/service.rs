@@ -21,6 +21,7 @@ mod statement;
 mod submissions;
 mod writer;
 
+use std::collections::BTreeSet;
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{SyncSender, TrySendError, sync_channel};
@@ -31,6 +32,7 @@ use std::time::Duration;
 use lodestar_core::defence::Defence;
 use lodestar_core::device::DeviceSettings;
 use lodestar_core::event::EventType;
+use lodestar_core::id::RunId;
 use lodestar_core::key::PublicKey;
 use lodestar_core::name::ActorId;
 use lodestar_core::time::Timestamp;
@@ -47,7 +49,7 @@ pub use report::Report;
 
 use crate::code::{Code, Refusal};
 use crate::config::{ConfigError, GatewayConfig};
-use crate::store::{Sql, SqliteSql, StoreError, outbox, transaction};
+use crate::store::{Sql, SqliteSql, StoreError, bundles, outbox, transaction};
 use crate::wire;
 use desk::{Coming, Desk, Job, Memory, Stop};
 use journal::Journal;
@@ -103,7 +105,10 @@ pub struct Service {
     settings: DeviceSettings,
     folder: Arc<Folder>,
     log_key: PublicKey,
-    judging: Semaphore,
+    /// Turns at judging: as many as there are processors.
+    turns: Arc<Semaphore>,
+    /// The runs that are being judged.
+    judged: Arc<Mutex<BTreeSet<RunId>>>,
     failed: Arc<AtomicBool>,
     thread: Mutex<Option<JoinHandle<()>>>,
     without: Arc<[Defence]>,
@@ -179,6 +184,7 @@ impl Service {
             }
         }
         begin(sql.as_mut(), clock.now(), &settings, waited)?;
+        forget_bundles(sql.as_mut(), &folder)?;
         let known = Arc::new(Known::default());
         let failed = Arc::new(AtomicBool::new(false));
         let (work, waiting) = sync_channel(WAITING);
@@ -207,7 +213,8 @@ impl Service {
             settings,
             folder: Arc::new(folder),
             log_key,
-            judging: Semaphore::new(processors),
+            turns: Arc::new(Semaphore::new(processors)),
+            judged: Arc::default(),
             failed,
             thread: Mutex::new(Some(thread)),
             without,
@@ -306,6 +313,22 @@ fn begin(
         let kind = EventType::GATEWAY_STARTED;
         outbox::push(sql, kind.as_str(), &payload.to_string(), now)
     })
+}
+
+/// Takes out the files of bundles that no run has: their upload was refused at its end, or cut off there.
+fn forget_bundles(sql: &mut dyn Sql, folder: &Folder) -> Result<(), StartError> {
+    let digests = folder.bundle_digests()?;
+    let left = transaction(sql, |sql| {
+        sql.act_as_server()?;
+        let mut left = Vec::new();
+        for digest in digests {
+            if !bundles::is_known(sql, digest)? {
+                left.push(digest);
+            }
+        }
+        Ok::<_, StoreError>(left)
+    })?;
+    Ok(folder.forget_bundles(&left)?)
 }
 
 /// A page out of one more than it takes.

@@ -16,6 +16,8 @@ use std::path::{Path, PathBuf};
 
 use lodestar_core::name::{ProjectId, SessionId};
 
+use crate::disk;
+
 pub(crate) const EVENTS: &str = "events.ndjson";
 pub(crate) const CHECKPOINT: &str = "checkpoint";
 pub(crate) const BLOBS: &str = "blobs";
@@ -170,6 +172,11 @@ impl SessionDir {
     /// What a gateway said of the run that it was: a signed statement beside the log, and no part of it.
     pub fn grade_path(&self) -> PathBuf {
         self.dir.join(GRADE)
+    }
+
+    /// What lies there, if it is a regular file that is no longer than this; none where there is none.
+    pub fn read_grade(&self, limit: u64) -> io::Result<Option<Vec<u8>>> {
+        disk::read_small(&self.grade_path(), limit)
     }
 
     /// The origin line of this session's checkpoints.

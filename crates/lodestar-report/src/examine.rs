@@ -260,7 +260,7 @@ impl Examination<'_> {
         fold.settle();
         let hostile = fold.retained()?;
         let ticket = fold.opening().and_then(|opening| opening.run);
-        let graded = Graded::read(self.dir, self.trust, ticket, verified)?;
+        let graded = Graded::read(self.dir, self.trust, ticket, verified);
         let mut answers = answers::answers(&fold, verified, &graded);
         elsewhere::cite(&mut answers.untrusted_became_trusted, &fold.beliefs);
         let limits = limits(&fold, verified, self.dir, &left_out, &graded);

@@ -1,8 +1,5 @@
 //! The grade of a run, as it lies beside the log: read, and held against the log that it is of.
 
-use std::fs::File;
-use std::io::{self, Read as _};
-
 use lodestar_core::execution::ExecutionFact;
 use lodestar_core::statement::{Envelope, RunGrade};
 use lodestar_kernel::opening::RunTicket;
@@ -33,21 +30,19 @@ impl Graded {
         trust: &Trust,
         ticket: Option<RunTicket>,
         verified: &SessionReport,
-    ) -> io::Result<Self> {
+    ) -> Self {
         let Some(ticket) = ticket else {
-            return Ok(Self::NoRun);
+            return Self::NoRun;
         };
-        let mut bytes = Vec::new();
-        match File::open(dir.grade_path()) {
-            Err(problem) if problem.kind() == io::ErrorKind::NotFound => {
-                return Ok(Self::Ungraded(ticket));
-            }
-            file => file?.take(MOST + 1).read_to_end(&mut bytes)?,
-        };
-        Ok(match counted(&bytes, dir, trust, ticket, verified) {
-            Ok(grade) => Self::Said(Box::new(told(grade))),
-            Err(why) => Self::Refused(why),
-        })
+        match dir.read_grade(MOST) {
+            Ok(None) => Self::Ungraded(ticket),
+            Ok(Some(bytes)) => match counted(&bytes, dir, trust, ticket, verified) {
+                Ok(grade) => Self::Said(Box::new(told(grade))),
+                Err(why) => Self::Refused(why),
+            },
+            // It lies beside the log and is no part of it: what cannot be read says nothing.
+            Err(problem) => Self::Refused(problem.to_string()),
+        }
     }
 
     pub(crate) fn into_execution(self) -> Option<Execution> {
@@ -66,9 +61,6 @@ fn counted(
     ticket: RunTicket,
     verified: &SessionReport,
 ) -> Result<RunGrade, String> {
-    if bytes.len() as u64 > MOST {
-        return Err("it is longer than any".to_owned());
-    }
     let envelope = Envelope::from_json(bytes).map_err(|problem| problem.to_string())?;
     let read = envelope.verify_undated::<RunGrade>(&trust.log_keys);
     let grade = read

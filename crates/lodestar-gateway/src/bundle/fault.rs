@@ -41,6 +41,8 @@ pub enum Fault {
     TooManyEvents,
     #[error("what was too large for lines unpacks to more bytes than are taken")]
     TooMuchContent,
+    #[error("event {seq} holds {bytes} bytes of structure, more than are taken")]
+    TooMuchStructure { seq: u64, bytes: u64 },
     #[error("no event names `{name}`")]
     Unnamed { name: String },
     #[error("no checkpoint was received while the run went on")]
@@ -90,6 +92,7 @@ impl Fault {
             Self::OtherSession => "other_session",
             Self::TooManyEvents => "too_many_events",
             Self::TooMuchContent => "too_much_content",
+            Self::TooMuchStructure { .. } => "too_much_structure",
             Self::Unnamed { .. } => "file_unnamed",
             Self::NoCheckpoint => "no_checkpoint",
             Self::Checkpoint { .. } => "checkpoint",

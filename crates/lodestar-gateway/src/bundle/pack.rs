@@ -12,7 +12,8 @@ use lodestar_core::key::PublicKey;
 use lodestar_core::name::SessionId;
 use lodestar_log::verify::is_live;
 use lodestar_log::{
-    Line, ProveError, ReadError, RecoveredRecord, SessionDir, SignedCheckpoint, Trust, each_line,
+    BlobEncoding, Line, ProveError, ReadError, RecoveredRecord, SessionDir, SignedCheckpoint,
+    Trust, each_line,
 };
 use thiserror::Error;
 
@@ -166,6 +167,8 @@ pub(super) struct Contents {
     pub(super) names: BTreeSet<Name>,
     /// Bytes that the blobs unpack to, counted each time that an event names one.
     pub(super) unpacked: u64,
+    /// The event with the most structure, and how many bytes that is.
+    pub(super) densest: (u64, u64),
     /// Whether the last event that is not the log's own closes it.
     pub(super) is_closed: bool,
 }
@@ -177,6 +180,7 @@ impl Contents {
             events: 0,
             names: BTreeSet::from([Name::Events, Name::Checkpoint]),
             unpacked: 0,
+            densest: (0, 0),
             is_closed: false,
         };
         each_line(dir, &mut |line| {
@@ -190,12 +194,19 @@ impl Contents {
     }
 
     fn take(&mut self, line: &Line<'_>) {
-        self.events += 1;
+        let mut structure = line.payload().map_or(0, <[u8]>::len) as u64;
         // A list that cannot be read names nothing; whoever verifies the log says so.
         for blob in line.blobs().unwrap_or_default() {
             self.names.insert(Name::Blob(blob.sha256));
             self.unpacked = self.unpacked.saturating_add(blob.raw_bytes);
+            if blob.encoding == BlobEncoding::Json {
+                structure = structure.saturating_add(blob.raw_bytes);
+            }
         }
+        if structure > self.densest.1 {
+            self.densest = (self.events, structure);
+        }
+        self.events += 1;
         match EventType::parse(line.kind().as_bytes()) {
             Some(EventType::SESSION_CLOSED) => self.is_closed = true,
             Some(EventType::LOG_RECOVERED) => {

@@ -146,6 +146,10 @@ fn check_contents(unpacked: &Unpacked, limits: &Limits) -> Result<(), BundleErro
     if contents.unpacked > limits.contents {
         return Err(Fault::TooMuchContent.into());
     }
+    let (seq, bytes) = contents.densest;
+    if bytes > limits.structure {
+        return Err(Fault::TooMuchStructure { seq, bytes }.into());
+    }
     let unnamed: BTreeSet<_> = unpacked.names.difference(&contents.names).collect();
     if let Some(name) = unnamed.first() {
         let name = name.text();

@@ -12,6 +12,7 @@ use axum::http::{HeaderMap, HeaderValue, Method, StatusCode, header};
 use axum::response::Response;
 use axum::routing::{MethodFilter, MethodRouter};
 use lodestar_core::event::EventType;
+use tokio::sync::Semaphore;
 
 use super::body::{Allowance, Pieces, is_of_type};
 use super::limits::{From, Limits};
@@ -24,7 +25,7 @@ use crate::token::TokenText;
 use crate::wire::{Failure, TokenKind, Why};
 
 /// How often it is recorded, at most, that requests were too many: the log is not for a flood to fill.
-const FLOOD: Duration = Duration::from_secs(10);
+pub(super) const FLOOD: Duration = Duration::from_secs(10);
 
 /// Slack behind a request's deadline for its refusal to be recorded.
 const RECORDING: Duration = Duration::from_secs(5);
@@ -40,6 +41,9 @@ pub(super) struct Shared {
     bundle: u64,
     ending: AtomicBool,
     flood: Mutex<Flood>,
+    /// Room for requests that are being answered, hung up on or not.
+    room: Arc<Semaphore>,
+    seats: u32,
 }
 
 /// Requests that were too many, since that was last recorded.
@@ -51,6 +55,8 @@ struct Flood {
 
 impl Shared {
     pub(super) fn new(service: Arc<Service>, limits: Limits, config: &HttpConfig) -> Self {
+        // Some whose connection is gone are still answered.
+        let seats = u32::try_from(config.connections.saturating_mul(4)).unwrap_or(u32::MAX);
         Self {
             service,
             limits,
@@ -59,6 +65,8 @@ impl Shared {
             bundle: config.bundle_bytes,
             ending: AtomicBool::new(false),
             flood: Mutex::default(),
+            room: Arc::new(Semaphore::new(seats as usize)),
+            seats,
         }
     }
 
@@ -100,7 +108,7 @@ pub(super) fn router(shared: &Arc<Shared>, face: Face) -> Router {
                     .map(|(name, value)| (name.to_owned(), value.to_owned()))
                     .collect()
             });
-            async move { shared.handle(&route, parameters, request).await }
+            async move { shared.whole(route, parameters, request).await }
         };
         let before = paths.remove(path).unwrap_or_default();
         paths.insert(path, before.on(filter, handler));
@@ -114,7 +122,11 @@ pub(super) fn router(shared: &Arc<Shared>, face: Face) -> Router {
         move |request: Request| {
             let shared = Arc::clone(&shared);
             let from = origin(&request);
-            async move { shared.nowhere(code, from).await }
+            async move {
+                let telling = tokio::spawn(async move { shared.nowhere(code, from).await });
+                let told = telling.await;
+                told.unwrap_or_else(|_| failure(&Refusal::of(Code::Internal)))
+            }
         }
     };
     router
@@ -128,6 +140,55 @@ fn origin(request: &Request) -> From {
 }
 
 impl Shared {
+    /// A request to a route, done to its end also where whoever asked hung up meanwhile: what was refused is
+    /// recorded all the same.
+    async fn whole(
+        self: Arc<Self>,
+        route: Arc<Route>,
+        parameters: Option<Vec<(String, String)>>,
+        request: Request,
+    ) -> Response {
+        let Ok(room) = Arc::clone(&self.room).try_acquire_owned() else {
+            return failure(&Refusal::of(Code::Overloaded));
+        };
+        let handling = tokio::spawn(async move {
+            let response = self.handle(&route, parameters, request).await;
+            drop(room);
+            response
+        });
+        let handled = handling.await;
+        handled.unwrap_or_else(|_| failure(&Refusal::of(Code::Internal)))
+    }
+
+    /// Waits until nothing is being answered.
+    pub(super) async fn idle(&self) {
+        let _ = self.room.acquire_many(self.seats).await;
+    }
+
+    /// Records how many requests were too many since that was last recorded.
+    pub(super) async fn tell_flood(&self) {
+        let times = {
+            let mut flood = self.flood.lock().unwrap_or_else(PoisonError::into_inner);
+            flood.recorded = Some(Instant::now());
+            std::mem::take(&mut flood.since)
+        };
+        if times == 0 {
+            return;
+        }
+        let refused = Refused {
+            kind: EventType::GATEWAY_REFUSED,
+            route: "any".to_owned(),
+            code: Code::RateLimited,
+            field: None,
+            strike: None,
+            local: false,
+            caller: Caller::Nobody,
+            named: Vec::new(),
+            times,
+        };
+        let _ = tokio::time::timeout(RECORDING, self.service.refused(refused)).await;
+    }
+
     /// A request to a route.
     async fn handle(
         self: Arc<Self>,

@@ -20,6 +20,7 @@ use tokio::sync::watch;
 use tokio::task::JoinSet;
 
 use super::limits::{From, Limits, Rate};
+use super::read::Read;
 use super::request::{self, Shared};
 use super::route::Face;
 use crate::config::{GatewayConfig, HttpConfig};
@@ -34,6 +35,9 @@ const PLATFORM_CONNECTIONS: usize = 16;
 /// Headers of one request, in number and in bytes.
 const HEADERS: usize = 64;
 const HEAD_BYTES: usize = 16 << 10;
+
+/// How long an answer may lie unread: whoever asks reads, or makes room for others.
+const UNREAD: Duration = Duration::from_secs(20);
 
 /// Why the service is not reached.
 #[derive(Debug, Error)]
@@ -117,10 +121,12 @@ impl Server {
         let (ending, watched) = watch::channel(false);
         let mut connections = JoinSet::new();
         let mut calls = JoinSet::new();
+        let mut flood = tokio::time::interval(request::FLOOD);
         tokio::pin!(until);
         loop {
             tokio::select! {
                 () = &mut until => break,
+                _ = flood.tick() => self.shared.tell_flood().await,
                 Some(_) = connections.join_next() => {}
                 Some(_) = calls.join_next() => {}
                 accepted = self.tcp.accept(), if connections.len() < self.config.connections => {
@@ -151,8 +157,10 @@ impl Server {
         let finish = async {
             while connections.join_next().await.is_some() {}
             while calls.join_next().await.is_some() {}
+            self.shared.idle().await;
         };
         let _ = tokio::time::timeout(self.config.closing(), finish).await;
+        self.shared.tell_flood().await;
     }
 }
 
@@ -218,7 +226,7 @@ async fn serve_one<S: AsyncRead + AsyncWrite + Unpin + Send + 'static>(
         .header_read_timeout(head)
         .max_headers(HEADERS)
         .max_buf_size(HEAD_BYTES)
-        .serve_connection(TokioIo::new(stream), service);
+        .serve_connection(TokioIo::new(Read::by(stream, UNREAD)), service);
     tokio::pin!(connection);
     tokio::select! {
         _ = &mut connection => return,

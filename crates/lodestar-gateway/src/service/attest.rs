@@ -4,9 +4,10 @@
 //! judged, off the thread that decides; what was looked at for that is looked at again when it is decided, so
 //! that nothing came in between.
 
+use std::collections::BTreeSet;
 use std::fs::File;
 use std::io::BufReader;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 
 use lodestar_core::defence::Defence;
 use lodestar_core::device::{DeviceLevel, StrikeKind};
@@ -37,7 +38,7 @@ use crate::store::strikes::{self, Strike};
 use crate::store::{bindings, runners, terms};
 use crate::wire;
 
-/// Reasons that are told of a run that did not pass; the rest can be found with `lodestar log derive`.
+/// Reasons that are told of a run that did not pass; the rest is found by `lodestar replay` over the log.
 const REASONS: usize = 3;
 
 /// Everything that a bundle is judged by, as it was stored.
@@ -115,19 +116,53 @@ impl Service {
             })
             .await?;
         let checkpoints = case.checkpoints.len();
+        let one = OneAtATime::begin(&self.judged, id)?;
         // As many at a time as there are processors; others wait their turn.
-        let turn = self.judging.acquire().await;
+        let turn = Arc::clone(&self.turns).acquire_owned().await;
         let turn = turn.map_err(|_| Refusal::of(Code::ShuttingDown))?;
         let folder = Arc::clone(&self.folder);
         let judged = !self.lacks(Defence::RunJudgement);
-        let judging = tokio::task::spawn_blocking(move || find(&folder, &case, judged));
-        let found = judging.await.map_err(|_| Refusal::of(Code::Internal))??;
-        drop(turn);
-        self.ask(move |desk| {
+        let judging = tokio::task::spawn_blocking(move || {
+            let found = find(&folder, &case, judged);
+            // Not before it is over, whether or not somebody still waits for it.
+            drop(turn);
+            (found, one)
+        });
+        let (found, one) = judging.await.map_err(|_| Refusal::of(Code::Internal))?;
+        let found = found?;
+        let decided = self.ask(move |desk| {
             desk.act_for(&caller)?;
             decide(desk, &caller, id, &said, &asked, found, checkpoints)
-        })
-        .await
+        });
+        let decided = decided.await;
+        drop(one);
+        decided
+    }
+}
+
+/// A run is judged by one word at a time: judging takes long, and a nonce is spent only when it is over.
+struct OneAtATime {
+    all: Arc<Mutex<BTreeSet<RunId>>>,
+    run: RunId,
+}
+
+impl OneAtATime {
+    fn begin(all: &Arc<Mutex<BTreeSet<RunId>>>, run: RunId) -> Result<Self, Refusal> {
+        let mut runs = all.lock().unwrap_or_else(PoisonError::into_inner);
+        match runs.insert(run) {
+            true => Ok(Self {
+                all: Arc::clone(all),
+                run,
+            }),
+            false => Err(Refusal::of(Code::BeingJudged)),
+        }
+    }
+}
+
+impl Drop for OneAtATime {
+    fn drop(&mut self) {
+        let mut runs = self.all.lock().unwrap_or_else(PoisonError::into_inner);
+        runs.remove(&self.run);
     }
 }
 

@@ -120,6 +120,31 @@ impl Folder {
         self.bundles().join(digest.to_string())
     }
 
+    /// Those that are there, by their digests.
+    pub(super) fn bundle_digests(&self) -> Result<Vec<Digest>, FolderError> {
+        let folder = self.bundles();
+        let mut digests = Vec::new();
+        for entry in std::fs::read_dir(&folder).map_err(at(&folder))? {
+            let name = entry.map_err(at(&folder))?.file_name();
+            digests.extend(name.to_str().and_then(|name| name.parse::<Digest>().ok()));
+        }
+        Ok(digests)
+    }
+
+    /// Takes them out.
+    pub(super) fn forget_bundles(&self, digests: &[Digest]) -> Result<(), FolderError> {
+        for digest in digests {
+            let path = self.bundle(*digest);
+            match std::fs::remove_file(&path) {
+                Err(problem) if problem.kind() != io::ErrorKind::NotFound => {
+                    return Err(at(&path)(problem));
+                }
+                _ => {}
+            }
+        }
+        Ok(())
+    }
+
     /// Where they are on their way, and taken apart.
     pub fn scratch(&self) -> PathBuf {
         self.path.join("scratch")

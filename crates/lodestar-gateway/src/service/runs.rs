@@ -26,8 +26,9 @@ use crate::store::runs::{self, Run, RunCheckpoint, RunSession};
 use crate::store::{agents, keys, runners, terms};
 use crate::wire::{self, MAX_NOTE};
 
-/// Checkpoints that are kept of a run: one each second for half a day.
-const CHECKPOINTS: u64 = 1 << 16;
+/// Checkpoints that are kept of a run: all of them are read when it is judged. A device sends fewer as a run gets
+/// long, so that this is more than a week.
+const CHECKPOINTS: u64 = 1 << 14;
 
 /// Bundles that are kept of a run: one that is right, and what went before.
 const BUNDLES: usize = 4;
@@ -234,10 +235,15 @@ impl Service {
         let path = self.folder.bundle(subject.bundle);
         let keeping = tokio::task::spawn_blocking(move || arriving.keep(path));
         keeping.await.map_err(|_| Refusal::of(Code::Internal))??;
-        self.ask(move |desk| {
+        let digest = subject.bundle;
+        let taken = self.ask(move |desk| {
             desk.act_for(&caller)?;
             let device = may_receive(desk, &caller, id)?;
             same_key(&device, *said.key())?;
+            // Others may have come while this one did.
+            if bundles::of_run(desk.sql, id)?.len() >= BUNDLES {
+                return Err(Code::TooMany.into());
+            }
             spend(desk, device.id, said.issued().nonce)?;
             let subject = said.subject();
             let row = BundleRow {
@@ -263,8 +269,26 @@ impl Service {
             });
             desk.record(EventType::RUN_BUNDLE_RECEIVED, &payload)?;
             Ok(received(&row))
-        })
-        .await
+        });
+        let taken = taken.await;
+        if taken.is_err() {
+            self.forget_bundle(digest).await;
+        }
+        taken
+    }
+
+    /// Takes the file of a bundle out that was not taken, unless it is another run's too. What is left where that
+    /// does not work is taken out at the next start.
+    async fn forget_bundle(&self, digest: Digest) {
+        let folder = std::sync::Arc::clone(&self.folder);
+        let forgetting = self.ask(move |desk| {
+            desk.sql.act_as_server()?;
+            if !bundles::is_known(desk.sql, digest)? {
+                let _ = folder.forget_bundles(&[digest]);
+            }
+            Ok(())
+        });
+        let _ = forgetting.await;
     }
 
     /// One run.

@@ -1,10 +1,11 @@
 //! Work that is handed in, and where everybody stands.
 
 use std::cmp::Reverse;
+use std::collections::BTreeMap;
 
 use lodestar_core::event::EventType;
 use lodestar_core::execution::{Effect, ExecutionLevel};
-use lodestar_core::id::{BattleId, RunId, SubmissionId};
+use lodestar_core::id::{AccountId, BattleId, ContenderId, RunId, SubmissionId};
 use serde_json::json;
 
 use super::desk::{Desk, Stop, new_id};
@@ -204,29 +205,35 @@ fn shown(desk: &mut Desk<'_>, submission: Submission) -> Result<wire::Submission
 fn places(desk: &mut Desk<'_>, battle: BattleId) -> Result<Vec<wire::Place>, Stop> {
     let part = battles::participations(desk.sql, battle)?;
     let handed = submissions::of_battle(desk.sql, battle)?;
-    let earned = effects::of_battle(desk.sql, battle)?;
+    let mut earned: BTreeMap<SubmissionId, Vec<Effect>> = BTreeMap::new();
+    for row in effects::of_battle(desk.sql, battle)? {
+        earned.entry(row.submission).or_default().push(row.effect);
+    }
+    let mut behind: BTreeMap<SubmissionId, Vec<ContenderId>> = BTreeMap::new();
+    for (submission, agent) in submissions::agents_of_battle(desk.sql, battle)? {
+        behind.entry(submission).or_default().push(agent);
+    }
+    let mut by_account: BTreeMap<AccountId, Vec<&Submission>> = BTreeMap::new();
+    for submission in &handed {
+        let own = by_account.entry(submission.account).or_default();
+        own.push(submission);
+    }
     let mut entries = Vec::with_capacity(part.len());
     for participation in part {
         let mut best = None;
-        for submission in handed
-            .iter()
-            .filter(|it| it.account == participation.account)
-        {
-            let agents = agents_of(desk, submission.id)?;
+        let own = by_account.get(&participation.account);
+        for submission in own.into_iter().flatten() {
             // Without a run, it is the whole account's.
-            if !agents.is_empty() && !agents.contains(&participation.agent) {
+            let agents = behind.get(&submission.id);
+            if agents.is_some_and(|agents| !agents.contains(&participation.agent)) {
                 continue;
             }
-            let effects: Vec<Effect> = earned
-                .iter()
-                .filter(|row| row.submission == submission.id)
-                .map(|row| row.effect)
-                .collect();
+            let effects = earned.get(&submission.id).map_or(&[][..], Vec::as_slice);
             let tie_break = effects.contains(&Effect::TieBreak);
             let points = effects.len() - usize::from(tie_break);
             let rank = (points, tie_break, Reverse(submission.created_at));
             if best.as_ref().is_none_or(|(known, _, _)| rank > *known) {
-                best = Some((rank, submission.id, effects));
+                best = Some((rank, submission.id, effects.to_vec()));
             }
         }
         entries.push((participation.agent, best));
@@ -250,15 +257,4 @@ fn places(desk: &mut Desk<'_>, battle: BattleId) -> Result<Vec<wire::Place>, Sto
         },
     });
     Ok(places.collect())
-}
-
-fn agents_of(
-    desk: &mut Desk<'_>,
-    submission: SubmissionId,
-) -> Result<Vec<lodestar_core::id::ContenderId>, Stop> {
-    let mut agents = Vec::new();
-    for run in submissions::runs(desk.sql, submission)? {
-        agents.extend(crate::store::runs::get(desk.sql, run)?.map(|run| run.agent));
-    }
-    Ok(agents)
 }

@@ -64,6 +64,15 @@ pub fn get(sql: &mut dyn Sql, run: RunId, digest: Digest) -> Result<Option<Bundl
     )
 }
 
+/// Whether any run has a bundle with this digest.
+pub fn is_known(sql: &mut dyn Sql, digest: Digest) -> Result<bool, StoreError> {
+    let found = sql.query(
+        "SELECT 1 FROM bundles WHERE digest = $1 LIMIT 1",
+        values![digest],
+    )?;
+    Ok(!found.is_empty())
+}
+
 /// The bundles of a run, oldest first.
 pub fn of_run(sql: &mut dyn Sql, run: RunId) -> Result<Vec<BundleRow>, StoreError> {
     all(

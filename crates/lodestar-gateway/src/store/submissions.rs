@@ -1,6 +1,6 @@
 //! Work that was handed in, and the runs that it came from.
 
-use lodestar_core::id::{AccountId, BattleId, RunId, SubmissionId};
+use lodestar_core::id::{AccountId, BattleId, ContenderId, RunId, SubmissionId};
 use lodestar_core::time::Timestamp;
 
 use super::sql::{Columns, all, insert, limit, one};
@@ -99,6 +99,20 @@ pub fn of_battle(sql: &mut dyn Sql, battle: BattleId) -> Result<Vec<Submission>,
          ORDER BY created_at, id",
         values![battle],
     )
+}
+
+/// The agents of the runs behind submissions to a contest.
+pub fn agents_of_battle(
+    sql: &mut dyn Sql,
+    battle: BattleId,
+) -> Result<Vec<(SubmissionId, ContenderId)>, StoreError> {
+    let found = sql.query(
+        "SELECT s.id, r.agent FROM submissions AS s JOIN submission_runs AS l ON l.submission = s.id
+         JOIN runs AS r ON r.id = l.run WHERE s.battle = $1",
+        values![battle],
+    )?;
+    let read = |mut row: Row| Ok((row.read()?, row.read()?));
+    found.into_iter().map(read).collect()
 }
 
 /// The submissions that came from a run.

@@ -211,6 +211,51 @@ async fn a_head_says_what_there_is_in_one_way() {
     assert_eq!(code(unpacked(&endless)), "header_too_long");
 }
 
+/// The most structure in one event: its line's, and what was lifted out of it.
+fn densest(ran: &Ran) -> u64 {
+    let text = std::fs::read_to_string(ran.dir.events_path()).unwrap();
+    let structure = text.lines().map(|line| {
+        let line: Value = serde_json::from_str(line).unwrap();
+        let own = canonical::to_vec(&line["payload"]).unwrap().len() as u64;
+        let blobs = line["payload"]["blobs"].as_array();
+        let lifted = blobs.into_iter().flatten();
+        let lifted = lifted.filter(|blob| blob["encoding"] == "json");
+        own + lifted
+            .map(|blob| blob["raw_bytes"].as_u64().unwrap())
+            .sum::<u64>()
+    });
+    structure.max().unwrap()
+}
+
+#[tokio::test]
+async fn what_unpacks_to_a_great_deal_of_structure_is_not_even_parsed() {
+    let ran = Ran::honest(ticket(1)).await;
+    let raw = format!("[{}0]", "0,".repeat(8 << 20));
+    let stored = zstd::bulk::compress(raw.as_bytes(), 3).unwrap();
+    assert!(stored.len() < 10_000);
+    let name = sha256(&stored);
+    std::fs::create_dir_all(ran.dir.blobs_dir()).unwrap();
+    std::fs::write(ran.dir.blobs_dir().join(name.to_string()), &stored).unwrap();
+    let ran = ran.forged(|lines| {
+        lines[0]["payload"]["extra"] = Value::Null;
+        lines[0]["payload"]["blobs"] = json!([{
+            "at": "/extra", "encoding": "json", "raw_bytes": raw.len(), "raw_sha256": sha256(raw.as_bytes()),
+            "sha256": name,
+        }]);
+    });
+    let (bytes, packed) = ran.packed();
+    let below = tempfile::tempdir().unwrap();
+    let limits = Limits::default();
+    let there = unpack(&mut &bytes[..], below.path(), &limits).unwrap();
+    let notes = received(&ran, &packed);
+    let public = log_key().public();
+    let expected = expected(&packed, &notes, &public, ran.ticket);
+    assert_eq!(
+        code(verify(&there, &expected, &limits)),
+        "too_much_structure"
+    );
+}
+
 #[tokio::test]
 async fn bounds_are_bounds() {
     let ran = Ran::honest(ticket(1)).await;
@@ -221,6 +266,7 @@ async fn bounds_are_bounds() {
         files: split(&bytes).0["files"].as_array().unwrap().len(),
         events: packed.size,
         contents: 5_000 * "something was read\n".len() as u64,
+        structure: densest(&ran),
     };
     let with = |limits: Limits| -> Result<Verified, BundleError> {
         let below = tempfile::tempdir().unwrap();
@@ -244,6 +290,7 @@ async fn bounds_are_bounds() {
     assert_eq!(fewer(|limits| limits.files -= 1), "too_many_files");
     assert_eq!(fewer(|limits| limits.events -= 1), "too_many_events");
     assert_eq!(fewer(|limits| limits.contents -= 1), "too_much_content");
+    assert_eq!(fewer(|limits| limits.structure -= 1), "too_much_structure");
 }
 
 #[tokio::test]

@@ -416,6 +416,7 @@ pub(in crate::store) const TABLES: &[Table] = &[
     run TEXT NOT NULL,
     account TEXT NOT NULL REFERENCES accounts (id),
     PRIMARY KEY (submission, run),
+    UNIQUE (run),
     FOREIGN KEY (account, submission) REFERENCES submissions (account, id),
     FOREIGN KEY (account, run) REFERENCES runs (account, id)",
         owner: Owner::Account("account"),
@@ -464,8 +465,8 @@ pub(in crate::store) const INDEXES: &[&str] = &[
     "CREATE INDEX nonces_by_time ON nonces (seen_at)",
     "CREATE INDEX strikes_by_device ON strikes (device, at)",
     "CREATE INDEX strikes_by_time ON strikes (at)",
+    "CREATE INDEX bundles_by_digest ON bundles (digest)",
     "CREATE INDEX attestations_by_run ON attestations (run, received_at)",
     "CREATE INDEX attestations_by_device ON attestations (device, received_at)",
     "CREATE INDEX submissions_by_battle ON submissions (battle) WHERE battle IS NOT NULL",
-    "CREATE INDEX submission_runs_by_run ON submission_runs (run)",
 ];

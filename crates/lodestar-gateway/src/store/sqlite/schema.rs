@@ -137,6 +137,9 @@ fn begin(transaction: &Transaction<'_>) -> rusqlite::Result<()> {
         transaction.execute_batch(&inserted(transaction, table, &rules)?)?;
         transaction.execute_batch(&updated(table, &rules))?;
     }
+    for table in TABLES {
+        transaction.execute_batch(&numbered(table))?;
+    }
     for (n, consequence) in rules::CONSEQUENCES.iter().enumerate() {
         transaction.execute_batch(&followed(n, consequence))?;
     }
@@ -244,6 +247,21 @@ fn inserted(
     }
     let on = format!("BEFORE INSERT ON {name}");
     Ok(trigger(&format!("{name}_are_asked"), &on, &checks))
+}
+
+/// Rows that stay number themselves, one after the other: a number from far ahead would be the last word for good.
+/// Only behind the insertion is it known which number a row has.
+fn numbered(table: &Table) -> String {
+    let name = table.name;
+    if table.forgets || !table.columns.contains("n INTEGER PRIMARY KEY CHECK") {
+        return String::new();
+    }
+    let next = format!("(SELECT COALESCE(max(o.n), 0) + 1 FROM {name} AS o WHERE o.n < NEW.n)");
+    trigger(
+        &format!("{name}_number_themselves"),
+        &format!("AFTER INSERT ON {name}"),
+        &[check(format!("NEW.n <> {next}"), "rows number themselves")],
+    )
 }
 
 /// No row is put in the place of another.
