@@ -96,7 +96,10 @@ pub(super) fn checkpoints_and_bundles_come_once(sql: &mut dyn Sql) {
         let named = runs::session(sql, run(1))?.unwrap();
         assert!(!runs::name_session(sql, &named)?, "it is one already");
         assert!(runs::add(sql, &a_run(6, 1))?);
-        let taken = runs::RunSession { run: run(6), ..named };
+        let taken = runs::RunSession {
+            run: run(6),
+            ..named
+        };
         assert!(!runs::name_session(sql, &taken)?, "another run is it");
         assert_eq!(runs::session(sql, run(6))?, None);
 
