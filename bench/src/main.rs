@@ -44,8 +44,9 @@ usage: lodestar-bench [all | verify | append | barrier | firewall | gate | call 
   report    `lodestar report` of a governed session of 100,000 events, as HTML, with verification and
             replay; what twice as many events cost; its memory
 
-  gateway   heartbeats a second with signatures verified, ÷ the signature checks and ÷ the bare rows alone;
-            with ten thousand devices ÷ with a hundred; a run of 10,000 events verified, replayed and graded
+  gateway   heartbeats a second with signatures verified, of the service alone and by HTTP; ÷ the signature
+            checks and ÷ the bare rows alone; with ten thousand devices ÷ with a hundred; a run of 10,000
+            events verified, replayed and graded
 
   --events N   size of the large session (default 1000000)
   --beliefs N  size of the large belief store (default 1000000)

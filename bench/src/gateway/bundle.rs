@@ -75,11 +75,11 @@ async fn run() -> Result<Vec<Figure>, String> {
     fleet.close().await.map_err(text)?;
     Ok(vec![
         Figure {
-            name: "a run of 10,000 events graded, seconds",
+            name: "a run of 10,000 events graded by HTTP, s",
             value: scaled,
             bound: Bound::AtMost(SECONDS),
             detail: format!(
-                "{} events, {mib:.1} MiB: verified, replayed, graded, by HTTP",
+                "{} events, {mib:.1} MiB: verified, replayed, graded",
                 packed.size
             ),
         },

@@ -2,7 +2,7 @@
 
 mod attested;
 mod away;
-mod guide;
+mod proxied;
 mod reports;
 mod stopped;
 mod tokens;

@@ -1,7 +1,6 @@
 //! The gateway over HTTP: real requests, real signatures, both databases.
 
 mod anything;
-mod attacks;
 mod devices;
 mod forms;
 mod limits;

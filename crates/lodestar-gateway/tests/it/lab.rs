@@ -56,10 +56,6 @@ impl Lab {
             config.devices.continuity = Duration::from_secs(150);
         })
         .await;
-        Self::approved_in(world).await
-    }
-
-    pub(crate) async fn approved_in(world: World) -> Self {
         let owner = world.owner("anna", 10).await;
         let machine = owner.approved(&world, "laptop", DEVICE).await;
         let (agent, runner) = (owner.agent("helper").await, owner.runner("local").await);
@@ -81,13 +77,6 @@ impl Lab {
             terms,
             workshop,
         }
-    }
-
-    /// After the service moved to another address.
-    pub(crate) fn moved_to(&mut self, url: String) {
-        self.world.url = url;
-        self.owner.client = self.world.client(Some(&self.owner.token));
-        self.machine.client = self.world.client(Some(&self.machine.token));
     }
 
     /// With a device that is trusted, too.

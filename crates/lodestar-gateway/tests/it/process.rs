@@ -36,7 +36,7 @@ impl Served {
         Self { child, address }
     }
 
-    /// As a power cut does it.
+    /// By SIGKILL: it has no say in it.
     pub(crate) fn kill(mut self) {
         self.child.kill().unwrap();
         self.child.wait().unwrap();

@@ -1,7 +1,5 @@
 //! The service itself: what it records, and what is left of it after a crash.
 
-mod killed;
-
 use lodestar_gateway::wire;
 use serde_json::Value;
 

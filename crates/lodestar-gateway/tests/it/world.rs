@@ -112,33 +112,7 @@ pub(crate) struct World {
     pub(crate) said: Arc<std::sync::Mutex<Vec<String>>>,
 }
 
-/// A gateway in a process of its own.
-pub(crate) struct Process {
-    pub(crate) url: String,
-    pub(crate) data: std::path::PathBuf,
-}
-
 impl World {
-    /// Around a gateway that somebody else started, by the system's clock.
-    pub(crate) fn outside(process: Process) -> Self {
-        let hands = Hands::default();
-        Self {
-            place: sqlite(),
-            _folder: tempfile::tempdir().unwrap(),
-            clock: hands.clock(),
-            hands,
-            url: process.url,
-            config: GatewayConfig {
-                data: process.data,
-                ..GatewayConfig::default()
-            },
-            service: None,
-            end: None,
-            serving: None,
-            said: Arc::default(),
-        }
-    }
-
     pub(crate) async fn on(place: Apart<Place>) -> Self {
         Self::with(place, |_| {}).await
     }
@@ -470,16 +444,6 @@ pub(crate) struct Machine {
 }
 
 impl Machine {
-    /// Another that speaks for the same device.
-    pub(crate) fn speaker(&self) -> Speaker {
-        Speaker {
-            account: self.account,
-            id: self.id,
-            key: SecretKey::from_seed(*self.key.seed()),
-            clock: self.clock.clone(),
-        }
-    }
-
     pub(crate) fn now(&self) -> Timestamp {
         self.clock.now()
     }
@@ -500,11 +464,17 @@ impl Machine {
     }
 
     pub(crate) fn beating(&self, runners: &[RunnerId]) -> Heartbeat {
-        self.speaker().beating(runners)
+        Heartbeat {
+            account: self.account,
+            daemon_version: DaemonVersion::new("test").unwrap(),
+            device: self.id,
+            gateway_status: GatewayStatus::connected(),
+            runners: runners.iter().copied().collect(),
+        }
     }
 
     pub(crate) fn beat(&self, runners: &[RunnerId]) -> Envelope {
-        self.speaker().beat(runners)
+        signed(self.beating(runners), &self.key, self.now())
     }
 
     pub(crate) async fn heartbeat(
@@ -585,30 +555,6 @@ impl Machine {
             new_log_key: new_log.public(),
             old_key: self.key.public(),
         }
-    }
-}
-
-/// Whoever has a device's key.
-pub(crate) struct Speaker {
-    pub(crate) account: AccountId,
-    pub(crate) id: DeviceId,
-    key: SecretKey,
-    clock: Clock,
-}
-
-impl Speaker {
-    pub(crate) fn beating(&self, runners: &[RunnerId]) -> Heartbeat {
-        Heartbeat {
-            account: self.account,
-            daemon_version: DaemonVersion::new("test").unwrap(),
-            device: self.id,
-            gateway_status: GatewayStatus::connected(),
-            runners: runners.iter().copied().collect(),
-        }
-    }
-
-    pub(crate) fn beat(&self, runners: &[RunnerId]) -> Envelope {
-        signed(self.beating(runners), &self.key, self.clock.now())
     }
 }
 

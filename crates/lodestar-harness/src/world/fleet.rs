@@ -23,6 +23,7 @@ use std::time::Duration;
 
 use lodestar_core::defence::Defence;
 use lodestar_core::device::DeviceSettings;
+use lodestar_core::id::RunnerId;
 use lodestar_core::key::SecretKey;
 use lodestar_core::statement::Nonce;
 use lodestar_core::time::Timestamp;
@@ -178,7 +179,7 @@ impl Fleet {
     }
 
     /// Serves a gateway that is open.
-    pub async fn serve(
+    async fn serve(
         service: Service,
         config: &GatewayConfig,
         hands: Hands,
@@ -209,21 +210,6 @@ impl Fleet {
         self.address
     }
 
-    /// The service behind it.
-    pub fn service(&self) -> &Arc<Service> {
-        &self.service
-    }
-
-    /// Its time.
-    pub fn now(&self) -> Timestamp {
-        self.service.now()
-    }
-
-    /// A client with a token, or with none.
-    pub fn client(&self, token: Option<&str>) -> Prepared<GatewayClient> {
-        client(self.address, token)
-    }
-
     /// A client of whoever runs it.
     pub fn platform(&self) -> PlatformClient {
         PlatformClient::of_folder(self.service.folder())
@@ -233,6 +219,21 @@ impl Fleet {
     pub async fn account(&self, name: &str) -> Prepared<Account> {
         let place = (&self.platform(), self.address);
         Account::open(place, &self.hands, &self.workplace, name).await
+    }
+
+    /// Lets this much time pass, in which these machines beat together, each with its runner.
+    pub async fn beat_for(
+        &self,
+        time: Duration,
+        machines: &[(&Machine, RunnerId)],
+    ) -> Prepared<()> {
+        for step in std::iter::once(Duration::ZERO).chain(machine::steps(time)) {
+            self.hands.forward(step);
+            for (machine, runner) in machines {
+                machine.beat(&[*runner]).await.while_("beating")?;
+            }
+        }
+        Ok(())
     }
 
     /// Ends it, and gives what its log holds: of each event the type and the payload, in their order.

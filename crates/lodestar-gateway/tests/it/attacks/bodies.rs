@@ -1,5 +1,6 @@
 //! Bodies that are none, and texts that mean something to somebody else.
 
+use lodestar_core::statement::{DaemonVersion, GatewayStatus, Order};
 use lodestar_gateway::code::Code;
 use lodestar_gateway::http::{Face, Takes, Who, routes};
 use serde_json::{Value, json};
@@ -13,6 +14,40 @@ pub(super) async fn attack(scene: &Scene) {
     oversized(scene).await;
     metacharacters(scene).await;
     assert_eq!(scene.standing(&scene.owner).await, before, "nothing moved");
+    texts(scene).await;
+}
+
+/// Where any text may stand, a text is what it stays.
+async fn texts(scene: &Scene) {
+    let owner = &scene.owner;
+    let machine = owner.approved("hostile").await.unwrap();
+    for text in TEXTS.iter().filter(|text| text.len() <= 32) {
+        let mut beat = machine.heartbeat(&[]).unwrap();
+        let (Ok(status), Ok(version)) = (GatewayStatus::new(*text), DaemonVersion::new(*text))
+        else {
+            continue;
+        };
+        (beat.gateway_status, beat.daemon_version) = (status, version);
+        let envelope = machine.says(beat).unwrap();
+        machine
+            .client
+            .heartbeat(machine.id, &envelope)
+            .await
+            .unwrap();
+        let shown = owner.device(machine.id).await.unwrap();
+        assert_eq!(
+            (&*shown.gateway_status, &*shown.daemon_version),
+            (*text, *text)
+        );
+        let pause = Order::Pause {
+            device: machine.id,
+            reason: format!("{text} 'x' \u{1f980}"),
+        };
+        owner.order(pause).await.unwrap();
+        let resume = Order::Resume { device: machine.id };
+        owner.order(resume).await.unwrap();
+        scene.tally.taken("SQL metacharacters where text may stand");
+    }
 }
 
 /// The token that opens a route, and its path with ids that are the token's.

@@ -1,7 +1,9 @@
 //! Challenges, heartbeats and orders: forged, replayed, out of time, by whoever must not.
 
 use lodestar_core::device::DeviceLevel;
-use lodestar_core::statement::{Order, StatementKind};
+use lodestar_core::statement::{
+    ChallengeResponse, Envelope, Heartbeat, Issued, Order, StatementKind,
+};
 use lodestar_gateway::code::Code;
 use lodestar_gateway::wire;
 use serde_json::{Value, json};
@@ -54,6 +56,29 @@ async fn challenges(scene: &Scene) {
         let forged = serde_json::to_value(forged.unwrap()).unwrap();
         tally.refused(what, send(forged).await, &[Code::SignatureInvalid]);
     }
+    // Somebody else's names, with the machine's own key; and another statement of its own.
+    for (device, account) in [(scene.rogue.id, owner.id), (machine.id, scene.mallory.id)] {
+        let subject = ChallengeResponse {
+            account,
+            device,
+            ..machine.response()
+        };
+        let envelope = serde_json::to_value(machine.says(subject).unwrap()).unwrap();
+        tally.refused(what, send(envelope).await, &[Code::StatementMismatch]);
+    }
+    let beat = machine.says(machine.heartbeat(&[]).unwrap()).unwrap();
+    let beat = serde_json::to_value(beat).unwrap();
+    tally.refused(what, send(beat).await, &[Code::StatementKind]);
+    let expired = Issued {
+        expires_at: Some(machine.now()),
+        issued_at: machine.now(),
+        key_id: machine.key.public().key_id(),
+        nonce: fresh_nonce().unwrap(),
+        subject: machine.response(),
+    };
+    let expired = Envelope::sign(&expired, &machine.key).unwrap();
+    let expired = serde_json::to_value(expired).unwrap();
+    tally.refused(what, send(expired).await, &[Code::StatementExpired]);
     let codes = [
         Code::StatementMismatch,
         Code::ChallengeWrong,
@@ -82,7 +107,7 @@ async fn challenges(scene: &Scene) {
     let again = owner.client.challenge(machine.id).await.unwrap();
     let old = serde_json::to_value(machine.says(machine.response()).unwrap()).unwrap();
     tally.refused(what, send(old).await, &[Code::ChallengeWrong]);
-    let answer = lodestar_core::statement::ChallengeResponse {
+    let answer = ChallengeResponse {
         challenge: again.challenge.nonce,
         ..machine.response()
     };
@@ -131,6 +156,19 @@ async fn heartbeats(scene: &Scene) {
         send(written.clone(), &scene.rogue).await,
         &[Code::OtherDevice],
     );
+    // The same statement with one more signature on it is the same statement.
+    let said = genuine.unverified::<Heartbeat>().unwrap();
+    let more = genuine.cosign(&said, &fresh_key().unwrap()).unwrap();
+    let more = serde_json::to_value(more).unwrap();
+    tally.refused(what, send(more, &machine).await, &[Code::NonceReused]);
+    let other = machine.says(machine.response()).unwrap();
+    let other = serde_json::to_value(other).unwrap();
+    tally.refused(what, send(other, &machine).await, &[Code::StatementKind]);
+    // One device's, handed in by another as its own.
+    let beat = machine.says(machine.heartbeat(&[]).unwrap()).unwrap();
+    let rogue = &scene.rogue;
+    let answer = rogue.client.heartbeat(rogue.id, &beat).await;
+    tally.refused(what, answer, &[Code::SignatureInvalid]);
     let stranger = fresh_key().unwrap();
     for key in [
         &stranger,
@@ -231,6 +269,15 @@ async fn nonces(scene: &Scene) {
     let answer = first.client.bundle(other.run, &statement, &bytes).await;
     tally.refused(what, answer, &[Code::NonceReused]);
     assert_eq!(scene.level(owner, &job).await, None);
+    // One that an attestation was given under.
+    word.predicate.nonce = fresh_nonce().unwrap();
+    first
+        .vouch(job.run, &word, Claims::default())
+        .await
+        .unwrap();
+    word.predicate.issued_at = moment(word.predicate.issued_at, 1);
+    let again = first.vouch(job.run, &word, Claims::default()).await;
+    tally.refused(what, again, &[Code::NonceReused]);
 }
 
 async fn skew(scene: &Scene) {
@@ -351,6 +398,10 @@ async fn orders(scene: &Scene) {
             let answer = owner.client.order(&handed(envelope)).await;
             tally.refused(what, answer, &[Code::SignatureInvalid]);
         }
+        // An order in the owner's name that Mallory signed, by herself.
+        let envelope = owner.signed(order.clone(), &scene.mallory.owner, machine.now());
+        let answer = scene.mallory.client.order(&handed(envelope.unwrap())).await;
+        tally.refused(what, answer, &[Code::StatementMismatch]);
         // Mallory's order about what is not hers.
         let envelope = scene.mallory.ordered(order.clone()).unwrap();
         if order.device().is_some() {
@@ -368,6 +419,11 @@ async fn orders(scene: &Scene) {
         scene.mallory.order(order).await,
         &[Code::RunnerUnknown],
     );
+    let order = Order::Bind {
+        device,
+        runner: scene.hers.runner,
+    };
+    tally.refused(what, owner.order(order).await, &[Code::RunnerUnknown]);
     // A rotation needs all three, and an owner to hand it in.
     let (key, log_key) = (fresh_key().unwrap(), fresh_key().unwrap());
     let whole = owner.rotation(machine, (&key, &log_key)).unwrap();
@@ -460,4 +516,33 @@ pub(super) async fn attack_gone(scene: &Scene) {
     let pending = owner.enrolled("pending").await.unwrap();
     let answer = pending.register(scene.made).await;
     tally.refused(what, answer, &[Code::DeviceNotApproved]);
+    unhealthy(scene, what).await;
+}
+
+/// A device that broke its terms once, and has a run at hand that did not.
+async fn unhealthy(scene: &Scene, what: &'static str) {
+    let (owner, tally) = (&scene.owner, &scene.tally);
+    let machine = owner.approved("unhealthy").await.unwrap();
+    let job = machine.register(scene.made).await.unwrap();
+    let ran = machine.work(&job).await.unwrap();
+    let (word, packed) = machine.deliver(&job, &ran).await.unwrap();
+    let other = machine.register(scene.made).await.unwrap();
+    let breaking = machine.work(&other).await.unwrap();
+    breaking
+        .forge(|lines| lines[0]["payload"]["defences_off"] = json!(["gate"]))
+        .unwrap();
+    machine.hand_over(&other, &breaking).await.unwrap();
+    let level = async || owner.device(machine.id).await.unwrap().level;
+    assert_eq!(level().await, DeviceLevel::Unhealthy);
+    let only = [Code::DeviceUnhealthy];
+    let answer = machine.vouch(job.run, &word, Claims::default()).await;
+    tally.refused(what, answer, &only);
+    tally.refused(what, machine.register(scene.made).await, &only);
+    let (bytes, _) = ran.packed().unwrap();
+    tally.refused(what, machine.send(&job, &bytes, &packed).await, &only);
+    // It may say that it is there, and no word of its own makes it well: time does.
+    let beaten = machine.beat(&[scene.made.runner]).await.unwrap();
+    assert_eq!(beaten.level, DeviceLevel::Unhealthy);
+    assert_eq!(level().await, DeviceLevel::Unhealthy);
+    assert_eq!(scene.level(owner, &job).await, None);
 }

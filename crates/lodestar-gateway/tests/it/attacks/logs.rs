@@ -1,17 +1,16 @@
 //! Bundles that are not what they say, and logs of runs that were not what they had to be.
 
-use std::collections::BTreeMap;
-
 use lodestar_core::digest::sha256;
-use lodestar_core::execution::ExecutionLevel;
+use lodestar_core::execution::{ExecutionFact, ExecutionLevel};
 use lodestar_core::statement::Order;
 use lodestar_gateway::bundle::Packed;
 use lodestar_gateway::code::Code;
+use lodestar_gateway::wire;
 use serde_json::{Value, json};
 
 use super::Scene;
 use lodestar_harness::world::fleet::{
-    Claims, Job, Line, Machine, Made, Ran, SCRIPT, Work, fresh_key, of_kind,
+    Claims, Job, Line, Machine, Made, Ran, SCRIPT, Work, fresh_key, fresh_nonce, of_kind,
 };
 
 pub(super) async fn attack(scene: &Scene) {
@@ -71,7 +70,6 @@ async fn bundles(scene: &Scene) {
     let answer = machine.vouch(job.run, &word, Claims::default()).await;
     tally.refused(what, answer, &[Code::BundleMissing]);
     // With the device's own signature under them, they are taken for what they are.
-    let mut signed = BTreeMap::new();
     for (n, bytes) in changed.iter().step_by(13).chain([&swapped]).enumerate() {
         let (job, ran) = done(scene).await;
         let told = Packed {
@@ -90,17 +88,17 @@ async fn bundles(scene: &Scene) {
             .vouch(job.run, &word, Claims(Some(true)))
             .await
             .unwrap();
+        let found = &attested.found;
         assert!(
-            !attested.found.gateway_verified && !attested.found.policy_passed,
-            "{n}"
-        );
-        assert!(
-            attested.level <= ExecutionLevel::RunnerVerified,
+            found.device_trusted && !found.gateway_verified && !found.policy_passed,
             "{n}: {attested:?}"
         );
-        *signed
-            .entry(attested.found.reason.unwrap_or_default())
-            .or_insert(0) += 1;
+        assert_eq!(
+            attested.level,
+            ExecutionLevel::RunnerVerified,
+            "{n}: {attested:?}"
+        );
+        assert!(found.reason.is_some(), "{n}: {attested:?}");
         tally.taken(what);
     }
     // The log of one run, whole and right, as that of another.
@@ -109,12 +107,13 @@ async fn bundles(scene: &Scene) {
     let answer = machine.vouch(other.run, &word, Claims::default()).await;
     tally.refused(what, answer, &[Code::StatementMismatch]);
     word.session = other_ran.dir.session().clone();
-    word.predicate.nonce = lodestar_harness::world::fleet::fresh_nonce().unwrap();
+    word.predicate.nonce = fresh_nonce().unwrap();
     let attested = machine
         .vouch(other.run, &word, Claims::default())
         .await
         .unwrap();
-    assert!(!attested.found.gateway_verified, "{attested:?}");
+    // Its checkpoint is of the run's own session, which is not the one that came.
+    not_its_log(scene, &other, &attested, "bundle:other_session");
     tally.taken(what);
     assert_eq!(scene.level(owner, &job).await, None);
 }
@@ -159,18 +158,39 @@ async fn terms(scene: &Scene) {
         let digest = canonical(&changed);
         tally.refused(what, hand(changed, digest).await, &codes);
     }
-    // A policy that somebody signed whose word does not count.
-    let (stranger, known) = (fresh_key().unwrap(), fresh_key().unwrap().public());
-    let (nonce, now) = (
-        lodestar_harness::world::fleet::fresh_nonce().unwrap(),
-        scene.machine.now(),
-    );
-    let signature = lodestar_policy::sign(lax.as_bytes(), &stranger, nonce, now, None).unwrap();
+    // A policy that somebody signed: whose word does not count, or who signed another one.
+    let (signer, stranger) = (fresh_key().unwrap(), fresh_key().unwrap());
+    let (nonce, now) = (fresh_nonce().unwrap(), scene.machine.now());
+    let signature = lodestar_policy::sign(lax.as_bytes(), &signer, nonce, now, None).unwrap();
     let mut signed = whole.clone();
     signed["policy"] =
-        json!({"kind": "signed", "text": lax, "signature": signature, "keys": [known]});
+        json!({"kind": "signed", "text": lax, "signature": signature, "keys": [signer.public()]});
+    type Edit<'a> = (Code, &'a dyn Fn(&mut Value));
+    let edited: [Edit<'_>; 4] = [
+        (Code::PolicyUnsigned, &|policy| {
+            policy["text"] = json!("permit (principal, action, resource); ");
+        }),
+        (Code::PolicyUnsigned, &|policy| {
+            policy["keys"] = json!([stranger.public()]);
+        }),
+        (Code::PolicyUnsigned, &|policy| policy["keys"] = json!([])),
+        (Code::TermsMalformed, &|policy| {
+            policy.as_object_mut().unwrap().remove("signature");
+        }),
+    ];
+    for (code, edit) in edited {
+        let mut edited = signed.clone();
+        edit(&mut edited["policy"]);
+        let digest = canonical(&edited);
+        tally.refused(what, hand(edited, digest).await, &[code]);
+    }
+    // Untouched it is registered, and once more is as good as once.
     let digest = canonical(&signed);
-    tally.refused(what, hand(signed, digest).await, &[Code::PolicyUnsigned]);
+    let first = hand(signed.clone(), digest).await.unwrap().terms.unwrap();
+    let again = hand(signed.clone(), digest).await.unwrap().terms;
+    assert_eq!(again, Some(first));
+    let kept = owner.client.terms(first).await.unwrap();
+    assert_eq!(kept.document, signed);
     // A document that the order does not name.
     let mut laxer = whole.clone();
     laxer["policy"]["ceiling"] = json!(2);
@@ -188,92 +208,140 @@ async fn terms(scene: &Scene) {
     );
 }
 
-/// What a device makes of its log that has the key to it.
+/// What a device makes of its log, whose key it has; and the finding that it comes to.
+type Forgery = (&'static str, fn(&mut Vec<Line>));
+
+/// How many there are: each is made on a machine of its own.
+pub(super) const FORGED: usize = FORGERIES.len();
+
+const FORGERIES: [Forgery; 8] = [
+    // An L4 call that nobody approved.
+    ("terms:differs", |lines| {
+        let granted = of_kind(lines, "approval.granted@1").unwrap();
+        lines[granted]["head"]["type"] = json!("agent.note@1");
+    }),
+    // A policy that nobody signed.
+    ("terms:other_policy_signature", |lines| {
+        lines[0]["payload"]["policy"]["signature"] = json!({"state": "unsigned"});
+    }),
+    // The bundle's own policy.
+    ("terms:other_policy", |lines| {
+        let lax = "permit (principal, action, resource);";
+        lines[0]["payload"]["policy"]["text"] = json!(lax);
+        lines[0]["payload"]["policy"]["digest"] = json!(sha256(lax.as_bytes()));
+    }),
+    // The bundle's own keys.
+    ("terms:other_approvers", |lines| {
+        let key = fresh_key().unwrap().public();
+        lines[0]["payload"]["approvers"][0]["public_key"] = json!(key);
+    }),
+    // The bundle's own grades.
+    ("terms:other_tool", |lines| {
+        let tools = lines[0]["payload"]["tools"].as_array_mut().unwrap();
+        let send = tools.iter_mut().find(|tool| tool["name"] == "box.send");
+        send.unwrap()["contract"]["required_level"] = json!("L1");
+    }),
+    ("terms:defences_off", |lines| {
+        lines[0]["payload"]["defences_off"] = json!(["gate"]);
+    }),
+    // A verdict that was another.
+    ("terms:differs", |lines| {
+        let judged = lines
+            .iter()
+            .rposition(|line| line["head"]["type"] == "action.judged@1");
+        lines[judged.unwrap()]["payload"]["verdict"] = json!("allow");
+    }),
+    // A log of last year.
+    ("terms:out_of_time", |lines| {
+        for line in lines {
+            let time = line["head"]["time"].as_str().unwrap().to_owned();
+            let year: u16 = time[..4].parse().unwrap();
+            line["head"]["time"] = json!(format!("{}{}", year - 1, &time[4..]));
+        }
+    }),
+];
+
+/// A whole log of a trusted device, which did not keep to its terms: verified, and no further than that.
+fn broke_terms(scene: &Scene, job: &Job, attested: &wire::Attested, finding: &'static str) {
+    let found = &attested.found;
+    assert!(found.device_trusted, "{finding}: {attested:?}");
+    assert!(found.gateway_verified, "{finding}: {attested:?}");
+    assert!(!found.policy_passed, "{finding}: {attested:?}");
+    assert_eq!(
+        (attested.level, attested.evaluation.stopped_by),
+        (
+            ExecutionLevel::ExecutionVerified,
+            Some(ExecutionFact::PolicyPassed)
+        ),
+        "{finding}"
+    );
+    scene.tally.found(job.run, finding);
+}
+
+/// A bundle of a trusted device that is not the run's log: nothing in it counts.
+fn not_its_log(scene: &Scene, job: &Job, attested: &wire::Attested, finding: &'static str) {
+    let found = &attested.found;
+    assert!(found.device_trusted, "{finding}: {attested:?}");
+    assert!(!found.gateway_verified, "{finding}: {attested:?}");
+    assert!(!found.policy_passed, "{finding}: {attested:?}");
+    assert_eq!(
+        (attested.level, attested.evaluation.stopped_by),
+        (
+            ExecutionLevel::RunnerVerified,
+            Some(ExecutionFact::GatewayVerified)
+        ),
+        "{finding}"
+    );
+    scene.tally.found(job.run, finding);
+}
+
 async fn forged(scene: &Scene) {
     let what = "logs that a device wrote anew with its own key";
-    type Change = fn(&mut Vec<Line>);
-    let changes: [(&str, Change); 8] = [
-        ("an L4 call that nobody approved", |lines| {
-            let granted = of_kind(lines, "approval.granted@1").unwrap();
-            lines[granted]["head"]["type"] = json!("agent.note@1");
-        }),
-        ("a policy that nobody signed", |lines| {
-            lines[0]["payload"]["policy"]["signature"] = json!({"state": "unsigned"});
-        }),
-        ("the bundle's own policy", |lines| {
-            let lax = "permit (principal, action, resource);";
-            lines[0]["payload"]["policy"]["text"] = json!(lax);
-            lines[0]["payload"]["policy"]["digest"] = json!(sha256(lax.as_bytes()));
-        }),
-        ("the bundle's own keys", |lines| {
-            let key = fresh_key().unwrap().public();
-            lines[0]["payload"]["approvers"][0]["public_key"] = json!(key);
-        }),
-        ("the bundle's own grades", |lines| {
-            let tools = lines[0]["payload"]["tools"].as_array_mut().unwrap();
-            let send = tools.iter_mut().find(|tool| tool["name"] == "box.send");
-            send.unwrap()["contract"]["required_level"] = json!("L1");
-        }),
-        ("defences off", |lines| {
-            lines[0]["payload"]["defences_off"] = json!(["gate"]);
-        }),
-        ("a verdict that was another", |lines| {
-            let judged = lines
-                .iter()
-                .rposition(|line| line["head"]["type"] == "action.judged@1");
-            lines[judged.unwrap()]["payload"]["verdict"] = json!("allow");
-        }),
-        ("a log of last year", |lines| {
-            for line in lines {
-                let time = line["head"]["time"].as_str().unwrap().to_owned();
-                let year: u16 = time[..4].parse().unwrap();
-                line["head"]["time"] = json!(format!("{}{}", year - 1, &time[4..]));
-            }
-        }),
-    ];
-    let (tally, mallory) = (&scene.tally, &scene.mallory);
-    for (n, (change, forge)) in changes.into_iter().enumerate() {
-        // Each on a machine of its own: what breaks a policy makes it unhealthy.
-        let name = format!("forger-{n}");
-        let machine = mallory.approved(&name).await.unwrap();
-        let (job, ran) = run_on(scene, &machine, scene.hers, &SCRIPT.into()).await;
+    let tally = &scene.tally;
+    for (machine, (finding, forge)) in scene.forgers.iter().zip(FORGERIES) {
+        machine.beat(&[scene.hers.runner]).await.unwrap();
+        let (job, ran) = run_on(scene, machine, scene.hers, &SCRIPT.into()).await;
         ran.forge(forge).unwrap();
         let attested = machine.hand_over(&job, &ran).await.unwrap();
-        assert!(!attested.found.policy_passed, "{change}: {attested:?}");
-        assert!(
-            attested.level <= ExecutionLevel::AgentVerified,
-            "{change}: {attested:?}"
-        );
+        broke_terms(scene, &job, &attested, finding);
         tally.taken(what);
     }
     // What was done, and never forged: approved by somebody else, free above the ceiling, graded lower.
     let others = [
-        Work {
-            approver: Some(fresh_key().unwrap().into()),
-            ..SCRIPT.into()
-        },
-        Work {
-            ceiling: 2,
-            ..SCRIPT.into()
-        },
-        Work {
-            sending: "L2",
-            ..SCRIPT.into()
-        },
+        (
+            "terms:other_approvers",
+            Work {
+                approver: Some(fresh_key().unwrap().into()),
+                ..SCRIPT.into()
+            },
+        ),
+        (
+            "terms:other_policy",
+            Work {
+                ceiling: 2,
+                ..SCRIPT.into()
+            },
+        ),
+        (
+            "terms:other_tool",
+            Work {
+                sending: "L2",
+                ..SCRIPT.into()
+            },
+        ),
     ];
-    for work in others {
+    for (finding, work) in others {
         let (job, ran) = run_on(scene, &scene.machine, scene.made, &work).await;
         let attested = scene.machine.hand_over(&job, &ran).await.unwrap();
-        assert!(!attested.found.policy_passed, "{work:?}: {attested:?}");
-        assert!(
-            attested.level <= ExecutionLevel::ExecutionVerified,
-            "{attested:?}"
-        );
+        broke_terms(scene, &job, &attested, finding);
         tally.taken(what);
     }
     // Without a ticket, and with that of a run from before.
     let before = scene.machine.register(scene.made).await.unwrap();
-    for ticket in [None, Some(before.ticket())] {
+    for (ticket, finding) in [
+        (None, "bundle:no_ticket"),
+        (Some(before.ticket()), "bundle:other_run"),
+    ] {
         let job = scene.machine.register(scene.made).await.unwrap();
         let key = &scene.machine.log_key;
         let ran = scene
@@ -283,7 +351,7 @@ async fn forged(scene: &Scene) {
             .await
             .unwrap();
         let attested = scene.machine.hand_over(&job, &ran).await.unwrap();
-        assert!(!attested.found.gateway_verified, "{attested:?}");
+        not_its_log(scene, &job, &attested, finding);
         tally.taken("a log made before the run was registered");
     }
 }
@@ -317,8 +385,11 @@ async fn checkpoints(scene: &Scene) {
         .run(Some(job.ticket()), &key, &SCRIPT.into())
         .await
         .unwrap();
+    let tampered = ran.note_at(4).unwrap().replace("\n4\n", "\n5\n");
+    assert_ne!(tampered, ran.note_at(4).unwrap());
     for note in [
         &*others.note().unwrap(),
+        &tampered,
         "x",
         "\u{2014} lodestar-log AAAA\n",
         &ran.note().unwrap()[1..],
@@ -368,6 +439,6 @@ async fn checkpoints(scene: &Scene) {
         .vouch(job.run, &word, Claims::default())
         .await
         .unwrap();
-    assert!(!attested.found.gateway_verified, "{attested:?}");
+    not_its_log(scene, &job, &attested, "bundle:inconsistent");
     tally.taken(what);
 }

@@ -266,6 +266,15 @@ async fn borrowed(scene: &Scene) {
         rogue.vouch(job.run, &naming, none).await,
         &[Code::RunUnknown],
     );
+    // Nor by another machine of the owner's own: a run is the device's that registered it.
+    let second = scene.owner.approved("beside").await.unwrap();
+    let only = [Code::OtherDevice];
+    let note = ran.note().unwrap();
+    tally.refused(what, second.client.checkpoint(job.run, &note).await, &only);
+    let (bytes, packed) = ran.packed().unwrap();
+    tally.refused(what, second.send(&job, &bytes, &packed).await, &only);
+    let theirs = second.word(&job, &ran, &packed).unwrap();
+    tally.refused(what, second.vouch(job.run, &theirs, none).await, &only);
     assert_eq!(scene.level(&scene.owner, &job).await, None);
     let attested = scene.machine.vouch(job.run, &word, none).await.unwrap();
     assert_eq!(

@@ -3,10 +3,12 @@
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use lodestar_core::canonical;
+use lodestar_core::digest::sha256;
 use lodestar_core::execution::ExecutionLevel;
 use lodestar_core::key::SecretKey;
 use lodestar_core::statement::{Attestation, Envelope, StatementKind, pae};
 use lodestar_core::time::Timestamp;
+use lodestar_gateway::client::GatewayError;
 use lodestar_gateway::code::Code;
 use lodestar_gateway::wire;
 use serde_json::{Value, json};
@@ -107,16 +109,13 @@ fn other(text: &str) -> String {
 
 pub(super) async fn attack(scene: &Scene) {
     every_field(scene).await;
+    every_name(scene).await;
     reused(scene).await;
     claims(scene).await;
 }
 
 /// Hands an envelope in, whatever it is.
-async fn vouch(
-    scene: &Scene,
-    job: &Job,
-    envelope: &Value,
-) -> Result<Value, lodestar_gateway::client::GatewayError> {
+async fn vouch(scene: &Scene, job: &Job, envelope: &Value) -> Result<Value, GatewayError> {
     let path = format!("/v1/runs/{}/attestations", job.run);
     let body = json!({"envelope": envelope}).to_string();
     let post = Post::new("POST", &path)
@@ -214,6 +213,53 @@ async fn every_field(scene: &Scene) {
     assert_eq!(attested["level"], "fully_trusted", "{attested}");
 }
 
+/// What is there, and somebody else's or of something else: the refusal says which field it is about.
+async fn every_name(scene: &Scene) {
+    let what = "fields of the statement that name something else";
+    let (owner, tally, machine) = (&scene.owner, &scene.tally, &scene.machine);
+    let job = machine.register(scene.made).await.unwrap();
+    let ran = machine.work(&job).await.unwrap();
+    let (word, _) = machine.deliver(&job, &ran).await.unwrap();
+    let (hers, other) = (scene.hers, sha256(b"something else"));
+    type Change<'a> = (&'a str, &'a dyn Fn(&mut Attestation));
+    let changes: [Change<'_>; 17] = [
+        ("session", &|it| it.session = "another".parse().unwrap()),
+        ("root", &|it| it.root = other),
+        ("account", &|it| it.predicate.account = scene.mallory.id),
+        ("agent", &|it| it.predicate.agent = hers.agent),
+        ("bundle", &|it| it.predicate.bundle = other),
+        ("device", &|it| it.predicate.device = scene.rogue.id),
+        ("lens_hash", &|it| it.predicate.lens_hash = Some(other)),
+        ("lens_hash", &|it| it.predicate.lens_hash = None),
+        ("policy", &|it| it.predicate.policy = other),
+        ("run", &|it| it.predicate.run = scene.best.run),
+        ("run_nonce", &|it| it.predicate.run_nonce = scene.best.nonce),
+        ("runner", &|it| it.predicate.runner = hers.runner),
+        ("size", &|it| it.predicate.size += 1),
+        ("size", &|it| it.predicate.size -= 1),
+        ("workflow_hash", &|it| it.predicate.workflow_hash = None),
+        ("workflow_hash", &|it| {
+            it.predicate.workflow_hash = it.predicate.lens_hash;
+        }),
+        ("lens_hash", &|it| {
+            it.predicate.lens_hash = it.predicate.workflow_hash;
+        }),
+    ];
+    for (named, change) in changes {
+        let mut changed = word.clone();
+        change(&mut changed);
+        let answer = machine.vouch(job.run, &changed, Claims::default()).await;
+        match &answer {
+            Err(GatewayError::Refused { field, .. }) => {
+                assert_eq!(field.as_deref(), Some(named));
+            }
+            other => panic!("{named}: {other:?}"),
+        }
+        tally.refused(what, answer, &[Code::StatementMismatch]);
+    }
+    assert_eq!(scene.level(owner, &job).await, None);
+}
+
 async fn reused(scene: &Scene) {
     let what = "attestations reused for another run";
     let (owner, tally, machine) = (&scene.owner, &scene.tally, &scene.machine);
@@ -229,10 +275,15 @@ async fn reused(scene: &Scene) {
             machine.vouch(other.run, &word, none).await,
             &[Code::StatementMismatch],
         );
-        // Also where the log of the first is said to be that of the other.
+        // Nor is the session of the first that of another: what people approved in it counts once.
+        let note = ran.note().unwrap();
+        let answer = machine.client.checkpoint(other.run, &note).await;
+        tally.refused(what, answer, &[Code::SessionTaken]);
+        // The log of the first is handed in all the same, behind a checkpoint of a session of its own.
+        let own = machine.work(&other).await.unwrap();
         machine
             .client
-            .checkpoint(other.run, &ran.note().unwrap())
+            .checkpoint(other.run, &own.note().unwrap())
             .await
             .unwrap();
         machine
@@ -244,10 +295,11 @@ async fn reused(scene: &Scene) {
             machine.vouch(other.run, &word, none).await,
             &[Code::StatementMismatch],
         );
-        others.push(other);
+        others.push((other, own));
     }
     machine.vouch(first.run, &word, none).await.unwrap();
-    for job in others.iter().chain([&first, &scene.best]) {
+    let jobs = others.iter().map(|(other, _)| other);
+    for job in jobs.chain([&first, &scene.best]) {
         let answer = machine.vouch(job.run, &word, none).await;
         tally.refused(
             what,
@@ -255,16 +307,25 @@ async fn reused(scene: &Scene) {
             &[Code::AttestationReused, Code::StatementMismatch],
         );
     }
-    for other in &others {
+    for (other, own) in &others {
         assert_eq!(scene.level(owner, other).await, None);
-        // A new word over the old log is taken, and the log is not that run's.
-        let anew = machine.word(other, &ran, &packed).unwrap();
+        // A new word over the old log names a session that is not the run's.
+        let mut anew = machine.word(other, &ran, &packed).unwrap();
+        tally.refused(
+            what,
+            machine.vouch(other.run, &anew, none).await,
+            &[Code::StatementMismatch],
+        );
+        // One that names the run's own is taken, and the log is not of it.
+        anew.session = own.dir.session().clone();
         let attested = machine.vouch(other.run, &anew, none).await.unwrap();
         assert!(!attested.found.gateway_verified && !attested.found.policy_passed);
-        assert!(
-            attested.level <= ExecutionLevel::RunnerVerified,
+        assert_eq!(
+            attested.level,
+            ExecutionLevel::RunnerVerified,
             "{attested:?}"
         );
+        tally.found(other.run, "bundle:other_session");
         tally.taken(what);
     }
 }

@@ -159,14 +159,20 @@ impl Account {
         Ok(machine)
     }
 
-    /// An approved machine with a runner, which has beaten for as long as trust takes; the clock goes on by that.
-    pub async fn steady(&self, name: &str, runner: RunnerId) -> Prepared<Machine> {
+    /// An approved machine with a runner.
+    pub async fn bound(&self, name: &str, runner: RunnerId) -> Prepared<Machine> {
         let machine = self.approved(name).await?;
         let bound = self.order(Order::Bind {
             device: machine.id,
             runner,
         });
         bound.await.while_("binding a runner")?;
+        Ok(machine)
+    }
+
+    /// The same, which has beaten for as long as trust takes; the clock goes on by that.
+    pub async fn steady(&self, name: &str, runner: RunnerId) -> Prepared<Machine> {
+        let machine = self.bound(name, runner).await?;
         machine.beat_for(CONTINUITY, &[runner]).await?;
         Ok(machine)
     }
@@ -174,18 +180,8 @@ impl Account {
     /// A trusted machine: one that beat and attested. The clock goes on by as long as that takes.
     pub async fn trusted(&self, name: &str, made: Made) -> Prepared<Machine> {
         let machine = self.steady(name, made.runner).await?;
-        let job = machine.register(made).await.while_("registering a run")?;
-        let ran = machine.work(&job).await?;
-        let attested = machine.hand_over(&job, &ran).await;
-        attested.while_("attesting a first run")?;
-        let beaten = machine.beat(&[made.runner]).await;
-        let level = beaten.while_("beating")?.level;
-        match level {
-            lodestar_core::device::DeviceLevel::Trusted => Ok(machine),
-            level => Err(Trouble::new(format!(
-                "after its first run a device is {level}"
-            ))),
-        }
+        machine.earn(made).await?;
+        Ok(machine)
     }
 
     /// An agent, a runner and terms.
@@ -211,7 +207,7 @@ impl Account {
     }
 
     /// The workplace's terms, registered.
-    pub async fn registered_terms(&self) -> Prepared<TermsId> {
+    async fn registered_terms(&self) -> Prepared<TermsId> {
         let terms = self.workplace.terms().await?;
         let order = Order::RegisterTerms {
             terms: terms.digest().while_("hashing terms")?,

@@ -5,6 +5,7 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
+use lodestar_core::device::DeviceLevel;
 use lodestar_core::digest::{Digest, sha256};
 use lodestar_core::id::{AccountId, DeviceId, RunId, RunnerId};
 use lodestar_core::key::SecretKey;
@@ -144,15 +145,27 @@ impl Machine {
 
     /// Beats for this long, by the gateway's clock, which it sets forward.
     pub async fn beat_for(&self, time: Duration, runners: &[RunnerId]) -> Prepared<()> {
-        let mut left = time;
         self.beat(runners).await.while_("beating")?;
-        while !left.is_zero() {
-            let step = left.min(BETWEEN);
+        for step in steps(time) {
             self.hands.forward(step);
-            left -= step;
             self.beat(runners).await.while_("beating")?;
         }
         Ok(())
+    }
+
+    /// Makes its first run, which is all that a steady machine lacks to be trusted.
+    pub async fn earn(&self, made: Made) -> Prepared<()> {
+        let job = self.register(made).await.while_("registering a run")?;
+        let ran = self.work(&job).await?;
+        let attested = self.hand_over(&job, &ran).await;
+        attested.while_("attesting a first run")?;
+        let beaten = self.beat(&[made.runner]).await;
+        match beaten.while_("beating")?.level {
+            DeviceLevel::Trusted => Ok(()),
+            level => Err(Trouble::new(format!(
+                "after its first run a device is {level}"
+            ))),
+        }
     }
 
     /// What a run is registered with, where nothing is left out.
@@ -286,6 +299,16 @@ impl Machine {
         let word = self.word(job, ran, &packed).map_err(unsent)?;
         Ok((word, packed))
     }
+}
+
+/// The time that passes between heartbeats, where they come for this long.
+pub(super) fn steps(time: Duration) -> impl Iterator<Item = Duration> {
+    let mut left = time;
+    std::iter::from_fn(move || {
+        let step = left.min(BETWEEN);
+        left -= step;
+        (!step.is_zero()).then_some(step)
+    })
 }
 
 /// A statement that a key signs.

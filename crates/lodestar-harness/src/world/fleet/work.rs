@@ -2,7 +2,6 @@
 
 use std::path::PathBuf;
 use std::sync::Arc;
-use std::time::Duration;
 
 use lodestar_core::contract::{
     ArgumentRole, BlastRadius, Contract, Permission, Reversibility, Sandbox,
@@ -196,10 +195,6 @@ impl Workplace {
         let dir = LogRoot::in_folder(place)
             .project(&project)
             .session(session.id());
-        drop(session);
-        while lodestar_log::verify::is_live(&dir).while_("looking at a log")? {
-            tokio::time::sleep(Duration::from_millis(1)).await;
-        }
         Ok(Ran {
             dir,
             log_key: Arc::clone(log_key),
@@ -247,7 +242,7 @@ impl Ran {
     }
 
     /// What it opened with.
-    pub fn opening(&self) -> Prepared<Opening> {
+    fn opening(&self) -> Prepared<Opening> {
         let mut reader = Reader::open(&self.dir).while_("reading a log")?;
         let first = reader.next_event().while_("reading a log")?;
         let first = first.ok_or_else(|| Trouble::new("an empty log"))?;
