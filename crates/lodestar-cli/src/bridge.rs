@@ -6,13 +6,14 @@
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
 
 use lodestar_core::id::RunId;
 use lodestar_core::key::SecretKey;
 use lodestar_gateway::client::GatewayClient;
 use lodestar_gateway::device::{DeviceFolder, Whereabouts};
 use lodestar_gateway::run::{
-    self, Follower, Place, Plan, RegisterError, RunBook, RunRecord, Stage,
+    self, Finished, Follower, Place, Plan, RegisterError, RunBook, RunRecord, Stage,
 };
 use lodestar_gateway::service::Report;
 use lodestar_guard::Keys;
@@ -24,7 +25,16 @@ use serde::Serialize;
 
 use crate::failure::Failure;
 use crate::gateway::device_folder;
-use crate::inert;
+use crate::{commands, inert};
+
+/// How long a session waits for its run. An agent waits for the session, and gets one without a run rather than
+/// none.
+const REGISTERED_WITHIN: Duration = Duration::from_secs(5);
+
+/// How long the end of a session waits until its run is shipped and attested: enough for a log of ordinary size to
+/// be sent and judged, and little enough that whoever waits for the process does not give it up for dead. What is
+/// not done by then, `lodestar run attest` does.
+const SHIPPED_WITHIN: Duration = Duration::from_secs(60);
 
 /// What became of one run.
 #[derive(Debug, Clone, Serialize)]
@@ -117,33 +127,61 @@ impl Bridge {
         }
         let plan = plan(&self.run)?;
         let client = self.client()?;
-        let registered = run::register(&self.folder, &client, plan).await;
-        registered.map_err(|problem| problem.to_string())
+        let registering = run::register(&self.folder, &client, plan);
+        match tokio::time::timeout(REGISTERED_WITHIN, registering).await {
+            Ok(registered) => registered.map_err(|problem| problem.to_string()),
+            Err(_) => Err(format!(
+                "the gateway took longer than {} seconds",
+                REGISTERED_WITHIN.as_secs()
+            )),
+        }
+    }
+
+    /// Ships and attests a run, within what is named of time and unless the process is told to end meanwhile.
+    async fn shipped(&self, going: Going) -> Result<Finished, String> {
+        let Going {
+            mut record,
+            follower,
+        } = going;
+        let mut kept = record.clone();
+        let shipping = async {
+            let followed = match follower {
+                Some(follower) => follower.end().await,
+                None => None,
+            };
+            let client = match followed {
+                Some(client) => client,
+                None => self.client()?,
+            };
+            let done = run::finish(&self.folder, &client, &mut record, &self.log_key);
+            done.await.map_err(|problem| problem.to_string())
+        };
+        // The first signal ended the session; another one is for this.
+        let told_to_end = async {
+            match commands::told_to_end() {
+                Ok(told) => told.await,
+                Err(_) => std::future::pending().await,
+            }
+        };
+        let problem = tokio::select! {
+            shipped = shipping => return shipped,
+            () = told_to_end => "the process was told to end meanwhile".to_owned(),
+            () = tokio::time::sleep(SHIPPED_WITHIN) => {
+                format!("it took longer than {} seconds", SHIPPED_WITHIN.as_secs())
+            }
+        };
+        kept.problem = Some(problem.clone());
+        match RunBook::of(&self.folder).keep_unless_done(&kept) {
+            Ok(()) => Err(problem),
+            Err(unkept) => Err(format!("{problem}; that cannot be kept: {unkept}")),
+        }
     }
 
     async fn end(&self, ticket: RunTicket) {
         let Some(going) = lock(&self.going).remove(&ticket.id) else {
             return;
         };
-        let Going {
-            mut record,
-            follower,
-        } = going;
-        let followed = match follower {
-            Some(follower) => follower.end().await,
-            None => None,
-        };
-        let client = match followed {
-            Some(client) => Ok(client),
-            None => self.client(),
-        };
-        let finished = match client {
-            Ok(client) => {
-                let done = run::finish(&self.folder, &client, &mut record, &self.log_key);
-                done.await.map_err(|problem| problem.to_string())
-            }
-            Err(problem) => Err(problem),
-        };
+        let finished = self.shipped(going).await;
         let id = ticket.id;
         let became = match finished {
             Ok(finished) => {
@@ -266,7 +304,7 @@ pub(crate) fn not_registered(problem: RegisterError) -> Failure {
     match problem {
         RegisterError::Device(problem) => problem.into(),
         RegisterError::Gateway(problem) => problem.into(),
-        RegisterError::Stopped(stopped) => Failure::not_authorised(stopped.to_string()),
+        RegisterError::Ask(problem) => problem.into(),
     }
 }
 

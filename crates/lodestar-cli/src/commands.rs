@@ -164,7 +164,7 @@ pub(crate) fn now() -> Timestamp {
 }
 
 /// Resolves when the process is told to end. Needs a runtime.
-fn told_to_end() -> Result<impl Future<Output = ()>, Failure> {
+pub(crate) fn told_to_end() -> Result<impl Future<Output = ()>, Failure> {
     use tokio::signal::unix::{SignalKind, signal};
     let failed = |problem| Failure::usage(format!("signals cannot be heard: {problem}"));
     let mut terminate = signal(SignalKind::terminate()).map_err(failed)?;

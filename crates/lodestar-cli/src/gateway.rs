@@ -1,9 +1,9 @@
 //! A gateway as a command reaches it: where it is, what is shown to it, and what its refusals come to.
 //!
 //! ```text
-//! <installation>/gateway/owner.json    the gateway that this owner's commands speak to
-//!                        owner.token   what they show it                                 (private)
-//!               device/               a device's own folder: see `lodestar_gateway::device`
+//! <installation>/gateway/owner.json   the gateway that this owner's commands speak to, and the token
+//!                                     that they show it                                   (private)
+//!               device/              a device's own folder: see `lodestar_gateway::device`
 //! ```
 //!
 //! A token comes from a file that nobody else can read, or from the environment. It is never an argument: those
@@ -17,11 +17,14 @@ use lodestar_core::name::ActorId;
 use lodestar_gateway::client::{GatewayClient, GatewayError};
 use lodestar_gateway::code::Code;
 use lodestar_gateway::device::{
-    DeviceError, DeviceFolder, FileError, LockError, SignError, Whereabouts, read_token,
+    AskError, DeviceError, DeviceFolder, FileError, LockError, SignError, Whereabouts, keep_secret,
+    read_secret, read_token,
 };
-use lodestar_gateway::token::TokenText;
+use lodestar_gateway::token::{PREFIX, TokenText};
 use lodestar_gateway::wire;
+use lodestar_kernel::native::http::client::{InTheClear, ServiceUrl};
 use serde::{Deserialize, Serialize};
+use zeroize::{Zeroize as _, Zeroizing};
 
 use crate::failure::{Exit, Failure};
 use crate::inert;
@@ -34,8 +37,8 @@ const TOKEN: &str = "LODESTAR_GATEWAY_TOKEN";
 /// A file with a token.
 const TOKEN_FILE: &str = "LODESTAR_GATEWAY_TOKEN_FILE";
 
-/// How every token begins.
-const PREFIX: &str = "lsgw_";
+/// What to do about a key that the gateway does not know.
+pub(crate) const OTHER_KEY: &str = "put the device's own key back; if it is lost, its owner revokes the device, and it is enrolled anew";
 
 /// Which gateway, and by which token.
 #[derive(Debug, Args)]
@@ -58,40 +61,71 @@ pub(crate) struct GatewayArgs {
     allow_loopback_http: bool,
 }
 
-/// What `token use` keeps.
-#[derive(Debug, Clone, Serialize, Deserialize)]
+/// What `token use` keeps. All of it is one file: a token is never beside another gateway than its own.
+#[derive(Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Kept {
     pub(crate) gateway: Whereabouts,
     pub(crate) account: AccountId,
     pub(crate) name: ActorId,
+    /// What is shown to this gateway, and to no other.
+    token: String,
 }
 
-/// Where the owner's gateway and token are kept.
-pub(crate) struct KeptAt {
-    pub(crate) json: PathBuf,
-    pub(crate) token: PathBuf,
+impl Drop for Kept {
+    fn drop(&mut self) {
+        self.token.zeroize();
+    }
 }
 
-impl KeptAt {
-    pub(crate) fn of(installation: &Installation) -> Self {
-        let folder = installation.dir().join("gateway");
+impl Kept {
+    pub(crate) fn new(gateway: Whereabouts, account: &wire::Account, token: &TokenText) -> Self {
         Self {
-            json: folder.join("owner.json"),
-            token: folder.join("owner.token"),
+            gateway,
+            account: account.id,
+            name: account.name.clone(),
+            token: token.expose().to_owned(),
         }
     }
 
-    fn read(&self) -> Result<Option<Kept>, Failure> {
-        if self.json.symlink_metadata().is_err() {
+    /// Where an installation keeps it.
+    pub(crate) fn path(installation: &Installation) -> PathBuf {
+        installation.dir().join("gateway").join("owner.json")
+    }
+
+    pub(crate) fn keep(&self, path: &Path) -> Result<(), Failure> {
+        let text = serde_json::to_string_pretty(self).map(Zeroizing::new);
+        let text = text.map_err(|problem| Failure::usage(problem.to_string()))?;
+        Ok(keep_secret(path, &text)?)
+    }
+
+    fn read(path: &Path) -> Result<Option<Self>, Failure> {
+        if path.symlink_metadata().is_err() {
             return Ok(None);
         }
-        let bytes = crate::files::read(&self.json, crate::files::SMALL)?;
-        let kept = serde_json::from_slice(&bytes).map_err(|problem| {
-            Failure::usage(format!("`{}`: {problem}", inert::path(&self.json)))
+        let malformed = |problem: &dyn std::fmt::Display| {
+            Failure::usage(format!("`{}`: {problem}", inert::path(path)))
                 .help("`lodestar token use` writes it again")
+        };
+        let text = read_secret(path)?;
+        let kept = serde_json::from_str(&text).map_err(|problem: serde_json::Error| {
+            // Its words may repeat what is in the file.
+            malformed(&format!("line {} is not as it should be", problem.line()))
         })?;
         Ok(Some(kept))
+    }
+
+    fn token(&self) -> Result<TokenText, Failure> {
+        TokenText::parse(&self.token).ok_or_else(|| {
+            Failure::not_authorised("what is kept is no token of a gateway")
+                .help("`lodestar token use` keeps another")
+        })
+    }
+
+    /// Whether a URL is that of the gateway that is kept, however it is spelt.
+    fn is_of(&self, url: &str) -> bool {
+        let read = |url| ServiceUrl::parse(url, InTheClear::Anywhere).ok();
+        read(url).is_some_and(|url| Some(url) == read(&self.gateway.url))
     }
 }
 
@@ -100,15 +134,28 @@ fn set(name: &str) -> Option<String> {
 }
 
 impl GatewayArgs {
+    fn url(&self) -> Option<String> {
+        self.gateway.clone().or_else(|| set(GATEWAY))
+    }
+
     /// The gateway that is named; none where nothing names one.
     pub(crate) fn named(&self) -> Option<Whereabouts> {
-        let url = self.gateway.clone().or_else(|| set(GATEWAY))?;
-        let absolute = |path: &PathBuf| std::path::absolute(path).unwrap_or_else(|_| path.clone());
-        Some(Whereabouts {
+        let url = self.url()?;
+        Some(self.over(Whereabouts {
             url,
-            allow_loopback_http: self.allow_loopback_http,
-            ca_file: self.ca_file.as_ref().map(absolute),
-        })
+            allow_loopback_http: false,
+            ca_file: None,
+        }))
+    }
+
+    /// A gateway with what is said of how it is reached.
+    fn over(&self, gateway: Whereabouts) -> Whereabouts {
+        let absolute = |path: &PathBuf| std::path::absolute(path).unwrap_or_else(|_| path.clone());
+        Whereabouts {
+            url: gateway.url,
+            allow_loopback_http: gateway.allow_loopback_http || self.allow_loopback_http,
+            ca_file: self.ca_file.as_ref().map(absolute).or(gateway.ca_file),
+        }
     }
 
     /// The token that is given; none where nothing gives one.
@@ -128,28 +175,22 @@ impl GatewayArgs {
 
     /// A client that shows the owner's token.
     pub(crate) fn owner(&self) -> Result<GatewayClient, Failure> {
-        let at = KeptAt::of(&Installation::locate()?);
-        let kept = at.read()?;
-        let named = self.named();
+        let kept = Kept::read(&Kept::path(&Installation::locate()?))?;
+        let url = self.url();
         // A token that was kept for one gateway is shown to no other.
-        let is_kept = match (&named, &kept) {
-            (None, Some(_)) => true,
-            (Some(named), Some(kept)) => named.url == kept.gateway.url,
-            (_, None) => false,
+        let kept = kept.filter(|kept| url.as_deref().is_none_or(|url| kept.is_of(url)));
+        let gateway = match &kept {
+            Some(kept) => Some(self.over(kept.gateway.clone())),
+            None => self.named(),
         };
-        let mut gateway = match (named, kept) {
-            (Some(named), _) => named,
-            (None, Some(kept)) => kept.gateway,
+        let gateway = gateway.ok_or_else(|| {
+            Failure::usage("no gateway is named")
+                .help("name it with --gateway, or keep one with `lodestar token use`")
+        })?;
+        let token = match (self.given()?, &kept) {
+            (Some(token), _) => token,
+            (None, Some(kept)) => kept.token()?,
             (None, None) => {
-                return Err(Failure::usage("no gateway is named")
-                    .help("name it with --gateway, or keep one with `lodestar token use`"));
-            }
-        };
-        gateway.allow_loopback_http |= self.allow_loopback_http;
-        let token = match self.given()? {
-            Some(token) => token,
-            None if is_kept => read_token(&at.token)?,
-            None => {
                 return Err(Failure::not_authorised("there is no token to show to the gateway")
                     .help("name a file of mode 0600 with --token-file; whoever runs the gateway makes one with `lodestar platform account`"));
             }
@@ -159,8 +200,8 @@ impl GatewayArgs {
 
     /// Whether an owner's gateway is named or kept.
     pub(crate) fn is_owners(&self) -> bool {
-        let kept = Installation::locate().map(|it| KeptAt::of(&it).json.exists());
-        self.named().is_some() || kept.unwrap_or(false)
+        let kept = Installation::locate().map(|it| Kept::path(&it).exists());
+        self.url().is_some() || kept.unwrap_or(false)
     }
 }
 
@@ -193,7 +234,10 @@ pub(crate) fn wait<T>(doing: impl Future<Output = T>) -> Result<T, Failure> {
         .enable_all()
         .build()
         .map_err(|problem| Failure::usage(format!("no threads can be started: {problem}")))?;
-    Ok(runtime.block_on(doing))
+    let done = runtime.block_on(doing);
+    // Looking up a name cannot be called off; nobody waits for an answer that nobody wants any more.
+    runtime.shutdown_background();
+    Ok(done)
 }
 
 /// Everything on all pages of a list.
@@ -293,7 +337,23 @@ impl From<DeviceError> for Failure {
             DeviceError::Gateway(error) => error.into(),
             DeviceError::NotEnrolled(_) => Self::not_found(error.to_string())
                 .help("`lodestar device enroll` makes this machine a device of an account"),
+            DeviceError::Enrolled(_) => Self::usage(error.to_string()).help(
+                "only one that its owner revoked or the platform blocked makes room for another; --device-dir names a folder for a second device",
+            ),
             error => Self::usage(error.to_string()),
+        }
+    }
+}
+
+impl From<AskError> for Failure {
+    fn from(error: AskError) -> Self {
+        match error {
+            AskError::Device(error) => error.into(),
+            AskError::Gateway(error) => error.into(),
+            AskError::Stopped(_) | AskError::StoppedBefore { .. } => {
+                Self::not_authorised(error.to_string())
+            }
+            AskError::OtherKey => Self::not_authorised(error.to_string()).help(OTHER_KEY),
         }
     }
 }
@@ -309,6 +369,39 @@ impl From<LockError> for Failure {
         match error {
             LockError::File(error) => error.into(),
             error => Self::usage(error.to_string()),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::{Duration, Instant};
+
+    use super::*;
+
+    #[test]
+    fn nobody_waits_for_a_name_that_is_still_looked_up() {
+        let begun = Instant::now();
+        wait(async {
+            // As the system's resolver does it, where nobody answers.
+            tokio::task::spawn_blocking(|| std::thread::sleep(Duration::from_secs(20)));
+        })
+        .unwrap();
+        assert!(begun.elapsed() < Duration::from_secs(5));
+    }
+
+    #[test]
+    fn a_gateway_is_the_one_that_is_kept_however_its_url_is_spelt() {
+        let kept: Kept = serde_json::from_value(serde_json::json!({
+            "gateway": {"url": "https://Gateway.example:443/"},
+            "account": "acc_0198c1d2-0000-7000-8000-000000000000",
+            "name": "team",
+            "token": "",
+        }))
+        .unwrap();
+        assert!(kept.is_of("https://gateway.example"));
+        for other in ["https://gateway.example:444", "http://gateway.example", "x"] {
+            assert!(!kept.is_of(other), "{other}");
         }
     }
 }

@@ -1,8 +1,9 @@
 //! What an owner orders: signed with the owner's key, handed in under the owner's token.
 
 use lodestar_core::key::SecretKey;
-use lodestar_core::statement::{Envelope, Issued, Nonce, Order, OwnerOrder};
+use lodestar_core::statement::{Envelope, Issued, Order, OwnerOrder};
 use lodestar_gateway::client::GatewayClient;
+use lodestar_gateway::device::nonce;
 use lodestar_gateway::wire;
 use serde_json::Value;
 
@@ -65,15 +66,6 @@ impl Owner {
         let asked = wire::HandInOrder { envelope, terms };
         Ok(self.client.order(&asked).await?)
     }
-}
-
-/// What makes a statement different from every other.
-pub(crate) fn nonce() -> Result<Nonce, Failure> {
-    let mut bytes = [0; 16];
-    getrandom::fill(&mut bytes).map_err(|problem| {
-        Failure::usage(format!("the system gives no random bytes: {problem}"))
-    })?;
-    Ok(Nonce::from_bytes(bytes))
 }
 
 /// Who signs, and whether they were asked.

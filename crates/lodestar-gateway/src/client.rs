@@ -414,12 +414,18 @@ impl GatewayClient {
         statement: &Envelope,
         bundle: &[u8],
     ) -> Result<wire::BundleReceived, GatewayError> {
-        let path = ["v1", "runs", &id.to_string(), "bundle"];
-        let line = statement.to_json();
-        let mut body = Vec::with_capacity(line.len() + 1 + bundle.len());
-        body.extend_from_slice(&line);
-        body.push(b'\n');
+        let mut body = bundle_body(statement, bundle.len());
         body.extend_from_slice(bundle);
+        self.bundle_with_statement(id, body).await
+    }
+
+    /// The same, for whoever wrote the bundle behind what [`bundle_body`] gave: it may be large, and is held once.
+    pub async fn bundle_with_statement(
+        &self,
+        id: RunId,
+        body: Vec<u8>,
+    ) -> Result<wire::BundleReceived, GatewayError> {
+        let path = ["v1", "runs", &id.to_string(), "bundle"];
         let content = Some(("application/octet-stream", body));
         self.send(Method::Put, &path, &[], content, self.within.max(LONG))
             .await
@@ -476,6 +482,15 @@ impl GatewayClient {
         let path = ["v1", "battles", &id.to_string(), "standings"];
         self.ask(Method::Get, &path, &[], NOTHING).await
     }
+}
+
+/// The beginning of a bundle's request, with room for a bundle of so many bytes behind it.
+pub fn bundle_body(statement: &Envelope, bytes: usize) -> Vec<u8> {
+    let line = statement.to_json();
+    let mut body = Vec::with_capacity(line.len() + 1 + bytes);
+    body.extend_from_slice(&line);
+    body.push(b'\n');
+    body
 }
 
 /// What an answer says, or why it is none.

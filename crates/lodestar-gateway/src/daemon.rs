@@ -2,8 +2,8 @@
 //!
 //! Two clocks run in it. Every [`HEARTBEAT`](lodestar_core::device::HEARTBEAT) it signs that the device is there;
 //! every [`POLL`] it asks what the device has to obey, without signing anything. A kill switch or a pause stops
-//! every signature, heartbeats too, and stands in the device's folder, where whatever else signs for the device
-//! looks. While the gateway is away it asks less often, and what it heard last stays in force.
+//! every signature, heartbeats too: the daemon gets its [`Signer`] through the same door as everything else that
+//! signs for the device. While the gateway is away it asks less often, and what it heard last stays in force.
 
 mod standing;
 
@@ -21,7 +21,7 @@ use tokio::time::Instant;
 use crate::client::{GatewayClient, GatewayError};
 use crate::code::Code;
 use crate::device::{
-    DaemonLock, DeviceError, DeviceFolder, LockError, SignError, Signer, State, Stopped,
+    AskError, DaemonLock, DeviceError, DeviceFolder, LockError, SignError, Signer, State, Stopped,
 };
 use crate::service::Report;
 
@@ -110,9 +110,12 @@ impl Daemon {
     /// Takes the device, if no other daemon has it.
     pub fn start(folder: DeviceFolder, settings: DaemonSettings) -> Result<Self, DaemonError> {
         folder.identity()?;
-        // Before anything is signed: what the last one heard stays in force.
-        let state = folder.state()?;
         let lock = DaemonLock::take(&folder)?;
+        // Once nobody else writes it: what the last one heard stays in force.
+        let state = State {
+            heartbeat_seconds: Some(settings.heartbeat.as_secs()),
+            ..folder.state()?
+        };
         Ok(Self {
             folder,
             settings,
@@ -155,49 +158,58 @@ impl Daemon {
     /// One round: what is to be obeyed, and a heartbeat if one is due. Says whether one was taken.
     async fn round(&mut self, is_due: bool) -> Result<bool, DaemonError> {
         // Read anew each time: a token or a key that was replaced is in force from then on.
-        let identity = self.folder.identity()?;
-        let client = self.folder.client()?.within(WITHIN);
-        let asked = client.directives(identity.device).await;
-        let heard = match asked {
-            Ok(directives) => {
-                self.obey(Stopped::by(&directives))?;
-                Heard::Answer
-            }
-            Err(problem) => self.failed(&problem)?,
-        };
-        self.note(&heard)?;
-        if !matches!(heard, Heard::Answer) || self.state.stopped.is_some() {
-            return Ok(false);
-        }
-        // Before every beat: runners are bound and keys rotated while it runs.
-        if is_due || !self.is_key_known || self.folder.next()?.is_some() {
-            let looked = self.look(&client).await?;
-            self.note(&looked)?;
-            if !matches!(looked, Heard::Answer) || !self.is_key_known {
+        let folder = self.folder.clone();
+        let client = folder.client()?.within(WITHIN);
+        let permission = match folder.ask(&client).await {
+            Ok(permission) => permission,
+            Err(problem) => {
+                let heard = self.unpermitted(problem)?;
+                self.note(&heard)?;
                 return Ok(false);
             }
-        }
-        if !is_due {
+        };
+        self.obey(None)?;
+        self.note(&Heard::Answer)?;
+        // Before every beat: runners are bound and keys rotated while it runs.
+        if !is_due && self.is_key_known && !folder.is_rotating() {
             return Ok(false);
         }
-        let heard = self.beat(&client).await?;
+        let looked = match permission.look(&client).await {
+            Ok(looked) => looked,
+            Err(problem) => {
+                let heard = self.unpermitted(problem)?;
+                self.note(&heard)?;
+                return Ok(false);
+            }
+        };
+        self.seen(&looked);
+        let signer = looked.signer.by(self.settings.clock.clone());
+        let (heard, is_beat) = match looked.device.challenge_passed_at {
+            // The beat is for the next round, which asks again.
+            None => (self.answer(&client, &signer).await?, false),
+            Some(_) if is_due => (self.beat(&client, &signer).await?, true),
+            Some(_) => return Ok(false),
+        };
         self.note(&heard)?;
-        Ok(matches!(heard, Heard::Answer))
+        Ok(is_beat && matches!(heard, Heard::Answer))
     }
 
     /// Signs that the device is there.
-    async fn beat(&mut self, client: &GatewayClient) -> Result<Heard, DaemonError> {
-        let identity = self.folder.identity()?;
-        let device = identity.device;
-        let signer = Signer::new(identity, self.folder.key()?).by(self.settings.clock.clone());
+    async fn beat(
+        &mut self,
+        client: &GatewayClient,
+        signer: &Signer,
+    ) -> Result<Heard, DaemonError> {
+        let device = signer.identity().device;
         let runners = self.settings.runners.as_ref().unwrap_or(&self.bound);
         let version = DaemonVersion::new(concat!("lodestar ", env!("CARGO_PKG_VERSION")))
             .expect("INVARIANT: a version is short");
-        let status = match self.failures {
-            0 => GatewayStatus::connected(),
-            _ => GatewayStatus::degraded(),
+        // Whoever is heard is connected: a beat follows an answer.
+        let status = GatewayStatus::connected();
+        let envelope = match signer.heartbeat(status, version, runners.clone()) {
+            Err(SignError::Stale) => return Ok(Heard::Nothing(SignError::Stale.to_string())),
+            signed => signed?,
         };
-        let envelope = signer.heartbeat(status, version, runners.clone())?;
         match client.heartbeat(device, &envelope).await {
             Ok(beaten) => {
                 self.level(beaten.level);
@@ -206,23 +218,21 @@ impl Daemon {
                 self.keep()?;
                 Ok(Heard::Answer)
             }
-            Err(problem) => {
-                if problem.code() == Some(Code::SignatureInvalid) {
-                    // Each one counts against the device: look first whether the key is still the one.
-                    self.is_key_known = false;
-                }
-                self.failed(&problem)
-            }
+            Err(problem) => self.failed(&problem),
         }
     }
 
     /// Notes that signing has to stop, or may go on.
     fn obey(&mut self, stopped: Option<Stopped>) -> Result<(), DaemonError> {
+        // Somebody else who asked may have noted it, or something that does not hold any more.
+        self.folder.change_state(|kept| {
+            kept.stopped = stopped;
+            Ok(())
+        })?;
         if self.state.stopped == stopped {
             return Ok(());
         }
         self.state.stopped = stopped;
-        self.keep()?;
         self.settings.report.say(&match stopped {
             Some(stopped) => format!("{stopped}: nothing is signed from now on"),
             None => "signing goes on".to_owned(),
@@ -237,14 +247,37 @@ impl Daemon {
         }
     }
 
+    /// What it comes to that nothing may be signed.
+    fn unpermitted(&mut self, problem: AskError) -> Result<Heard, DaemonError> {
+        match problem {
+            AskError::Device(problem) => Err(problem.into()),
+            AskError::Gateway(problem) | AskError::StoppedBefore { problem, .. } => {
+                self.failed(&problem)
+            }
+            AskError::Stopped(stopped) => self.stopped(stopped),
+            AskError::OtherKey => {
+                self.is_key_known = false;
+                Ok(Heard::Refused(
+                    Code::SignatureInvalid,
+                    AskError::OtherKey.to_string(),
+                ))
+            }
+        }
+    }
+
+    /// The gateway answered that nothing may be signed.
+    fn stopped(&mut self, stopped: Stopped) -> Result<Heard, DaemonError> {
+        self.obey(Some(stopped))?;
+        match stopped.is_for_good() {
+            true => Err(DaemonError::Gone(stopped)),
+            false => Ok(Heard::Answer),
+        }
+    }
+
     /// What an attempt that failed comes to.
     fn failed(&mut self, problem: &GatewayError) -> Result<Heard, DaemonError> {
         if let Some(stopped) = Stopped::of(problem) {
-            self.obey(Some(stopped))?;
-            if stopped.is_for_good() {
-                return Err(DaemonError::Gone(stopped));
-            }
-            return Ok(Heard::Answer);
+            return self.stopped(stopped);
         }
         let told = Excerpt::of(&problem.to_string()).to_string();
         Ok(match problem.code() {
@@ -291,8 +324,16 @@ impl Daemon {
         self.keep()
     }
 
+    /// Keeps all but whether it has to stop, which is kept as soon as it is heard.
     fn keep(&self) -> Result<(), DaemonError> {
-        Ok(self.folder.keep_state(&self.state)?)
+        Ok(self.folder.change_state(|kept| {
+            let stopped = kept.stopped;
+            *kept = State {
+                stopped,
+                ..self.state.clone()
+            };
+            Ok(())
+        })?)
     }
 }
 
@@ -319,5 +360,7 @@ mod tests {
             assert!(longest + WITHIN < Duration::from_secs(10), "{longest:?}");
         }
         assert!(POLL + WITHIN < Duration::from_secs(10));
+        // A look and a challenge may both take as long as they may, and what was asked before them is still good.
+        assert!(2 * WITHIN < crate::device::GOOD_FOR);
     }
 }

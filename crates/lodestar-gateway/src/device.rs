@@ -6,23 +6,29 @@
 //!          next.key       signs for it once a rotation is done          (private)
 //!          token          is shown to the gateway                       (private)
 //!          state.json     what the gateway last said: may it sign?
+//!          state.lock     held while that is changed
 //!          daemon.lock    held by the daemon, with its process id in it
 //!          runs/          what became of its runs: see `run`
+//!          device.<id>/   all of this of a device that is stopped for good and that another one followed
 //! ```
 //!
-//! Whoever signs in the device's name goes through [`Signer`], and asks [`DeviceFolder::may_sign`] first.
+//! The key never leaves this module. Whoever signs in the device's name does it by a [`Signer`], which only
+//! [`DeviceFolder::signer`] gives, after asking the gateway.
 
+mod aside;
 pub(crate) mod files;
-mod lock;
+pub(crate) mod lock;
+mod permission;
 mod signer;
 mod state;
 
 pub use files::FileError;
 pub use lock::{DaemonLock, LockError, running};
-pub(crate) use signer::nonce;
-pub use signer::{SignError, Signer, Vouched};
+pub use permission::{AskError, Looked, Permission};
+pub use signer::{GOOD_FOR, SignError, Signer, Vouched, nonce};
 pub use state::{State, Stopped};
 
+use std::io;
 use std::path::{Path, PathBuf};
 
 use lodestar_core::id::{AccountId, DeviceId};
@@ -42,6 +48,8 @@ const KEY: &str = "device.key";
 const NEXT_KEY: &str = "next.key";
 const TOKEN: &str = "token";
 const STATE: &str = "state.json";
+const STATE_LOCK: &str = "state.lock";
+const RUNS: &str = "runs";
 
 /// The name in the text form of a device's key.
 const KEY_NAME: &str = "lodestar-device";
@@ -126,6 +134,17 @@ pub struct DeviceIdentity {
     pub log_key: PublicKey,
 }
 
+/// The key that a device is to have once a rotation is done. It signs that, and nothing else.
+#[derive(Debug)]
+pub struct NextKey(SecretKey);
+
+impl NextKey {
+    /// The public half.
+    pub fn public(&self) -> PublicKey {
+        self.0.public()
+    }
+}
+
 /// The folder. It need not be there yet.
 #[derive(Debug, Clone)]
 pub struct DeviceFolder {
@@ -158,8 +177,13 @@ impl DeviceFolder {
         serde_json::from_str(&text).map_err(|problem| malformed(&path, &problem))
     }
 
-    /// The key that signs for it.
-    pub fn key(&self) -> Result<SecretKey, DeviceError> {
+    /// The public half of the key that signs for it.
+    pub fn public_key(&self) -> Result<PublicKey, DeviceError> {
+        Ok(self.key()?.public())
+    }
+
+    /// The key that signs for it. INVARIANT: it goes into a [`Signer`], and nowhere else.
+    fn key(&self) -> Result<SecretKey, DeviceError> {
         self.read_key(KEY)
     }
 
@@ -183,19 +207,18 @@ impl DeviceFolder {
         self.identity()?.gateway.client(Some(self.token()?))
     }
 
-    /// Makes the key of a device that is about to be enrolled; one that is left from an attempt that failed
-    /// is used again.
-    pub fn prepare(&self, fresh: SecretKey) -> Result<SecretKey, DeviceError> {
-        if self.is_enrolled() {
-            return Err(DeviceError::Enrolled(self.path.clone()));
-        }
+    /// Makes the key of a device that is about to be enrolled, and gives its public half. One that is left from
+    /// an attempt that failed is used again; one that was a device's never is: a device that is stopped for good
+    /// is set aside with all that it had.
+    pub fn prepare(&self, fresh: SecretKey) -> Result<PublicKey, DeviceError> {
+        self.make_room()?;
         files::private_folder(&self.path)?;
         let path = self.path.join(KEY);
         match path.symlink_metadata().is_ok() {
-            true => self.key(),
+            true => self.public_key(),
             false => {
                 files::create_private(&path, &key_text(&fresh))?;
-                Ok(fresh)
+                Ok(fresh.public())
             }
         }
     }
@@ -225,59 +248,70 @@ impl DeviceFolder {
         serde_json::from_str(&text).map_err(|problem| malformed(&path, &problem))
     }
 
-    /// Keeps what the gateway said.
-    pub fn keep_state(&self, state: &State) -> Result<(), DeviceError> {
+    /// Changes what is kept of what the gateway said, with nobody else changing it meanwhile.
+    pub(crate) fn change_state(
+        &self,
+        change: impl FnOnce(&mut State) -> Result<(), DeviceError>,
+    ) -> Result<(), DeviceError> {
+        let _lock = lock::for_a_moment(&self.path.join(STATE_LOCK))?;
+        let before = self.state()?;
+        let mut state = before.clone();
+        change(&mut state)?;
+        if state == before {
+            return Ok(());
+        }
         let path = self.path.join(STATE);
-        let text = serde_json::to_string_pretty(state);
+        let text = serde_json::to_string_pretty(&state);
         let text = text.map_err(|problem| malformed(&path, &problem))?;
         Ok(files::replace_private(&path, &format!("{text}\n"))?)
     }
 
-    /// Whether anything may be signed in the device's name, as far as is known here. What cannot be read says
-    /// nothing, and then nothing is signed.
-    pub fn may_sign(&self) -> Result<Result<(), Stopped>, DeviceError> {
-        Ok(match self.state()?.stopped {
-            Some(stopped) => Err(stopped),
-            None => Ok(()),
-        })
-    }
-
     /// Makes the key of a rotation that is about to be proposed, or gives the one that is.
-    pub fn prepare_next(&self, fresh: SecretKey) -> Result<SecretKey, DeviceError> {
+    pub fn prepare_next(&self, fresh: SecretKey) -> Result<NextKey, DeviceError> {
         let path = self.path.join(NEXT_KEY);
         match path.symlink_metadata().is_ok() {
-            true => self.read_key(NEXT_KEY),
+            true => self.read_key(NEXT_KEY).map(NextKey),
             false => {
                 files::create_private(&path, &key_text(&fresh))?;
-                Ok(fresh)
+                Ok(NextKey(fresh))
             }
         }
     }
 
+    /// Whether a rotation was proposed that is not done, as far as is known here.
+    pub fn is_rotating(&self) -> bool {
+        self.path.join(NEXT_KEY).symlink_metadata().is_ok()
+    }
+
     /// The key of a rotation that was proposed, if one was.
-    pub fn next(&self) -> Result<Option<SecretKey>, DeviceError> {
-        match self.path.join(NEXT_KEY).symlink_metadata().is_ok() {
-            true => self.read_key(NEXT_KEY).map(Some),
-            false => Ok(None),
+    fn next(&self) -> Result<Option<SecretKey>, DeviceError> {
+        match self.read_key(NEXT_KEY) {
+            // Or somebody else took it up since.
+            Err(DeviceError::File(problem)) if problem.is_missing() => Ok(None),
+            read => read.map(Some),
         }
     }
 
     /// Puts the proposed key in the place of the old one: the gateway knows it now. Interrupted anywhere, it can
     /// be done again.
-    pub fn adopt_next(&self) -> Result<DeviceIdentity, DeviceError> {
+    fn adopt_next(&self) -> Result<DeviceIdentity, DeviceError> {
         let mut identity = self.identity()?;
         if let Some(next) = self.next()? {
             identity.key = next.public();
             self.keep_identity(&identity)?;
             let (from, to) = (self.path.join(NEXT_KEY), self.path.join(KEY));
-            std::fs::rename(&from, &to).map_err(FileError::at(&to))?;
+            match std::fs::rename(&from, &to) {
+                // The daemon and a run's end may both come to it.
+                Err(problem) if problem.kind() == io::ErrorKind::NotFound => {}
+                renamed => renamed.map_err(FileError::at(&to))?,
+            }
         }
         Ok(identity)
     }
 
     /// Where what became of its runs is kept.
     pub fn runs(&self) -> PathBuf {
-        self.path.join("runs")
+        self.path.join(RUNS)
     }
 }
 
@@ -297,13 +331,17 @@ pub fn keep_token(path: &Path, token: &TokenText) -> Result<(), DeviceError> {
     Ok(files::create_private(path, &text)?)
 }
 
-/// Keeps a token in the place of the one before.
-pub fn replace_token(path: &Path, token: &TokenText) -> Result<(), DeviceError> {
+/// Writes text with a secret in it in the place of what was there: whole or not at all, and nobody else's.
+pub fn keep_secret(path: &Path, text: &str) -> Result<(), DeviceError> {
     if let Some(folder) = path.parent() {
         files::private_folder(folder)?;
     }
-    let text = Zeroizing::new(format!("{}\n", token.expose()));
-    Ok(files::replace_private(path, &text)?)
+    Ok(files::replace_private(path, text)?)
+}
+
+/// Reads text with a secret in it, which nobody else may be able to read.
+pub fn read_secret(path: &Path) -> Result<Zeroizing<String>, DeviceError> {
+    Ok(files::read_private(path)?)
 }
 
 fn key_text(key: &SecretKey) -> Zeroizing<String> {

@@ -10,14 +10,14 @@ mod follow;
 mod record;
 
 pub use finish::{FinishError, Finished, finish, opening_of};
-pub use follow::Follower;
-pub use record::{Place, Plan, RunBook, RunRecord, Stage};
+pub use follow::{Follower, SendError};
+pub use record::{Held, Place, Plan, RunBook, RunRecord, Stage};
 
 use lodestar_kernel::opening::RunTicket;
 use thiserror::Error;
 
 use crate::client::{GatewayClient, GatewayError};
-use crate::device::{DeviceError, DeviceFolder, State, Stopped};
+use crate::device::{AskError, DeviceError, DeviceFolder};
 use crate::wire;
 
 /// Why a run cannot begin.
@@ -26,9 +26,9 @@ pub enum RegisterError {
     /// The device's folder cannot be used.
     #[error(transparent)]
     Device(#[from] DeviceError),
-    /// The device does not sign now, so nothing would come of the run.
-    #[error("{0}")]
-    Stopped(Stopped),
+    /// The device does not sign now, or nobody knows whether it may.
+    #[error(transparent)]
+    Ask(#[from] AskError),
     /// The gateway was not reached, or refused.
     #[error(transparent)]
     Gateway(#[from] GatewayError),
@@ -47,9 +47,8 @@ pub async fn register(
         workflow_hash: plan.workflow_hash,
         lens_hash: plan.lens_hash,
     };
-    if let Err(stopped) = allowed(folder, client).await? {
-        return Err(RegisterError::Stopped(stopped));
-    }
+    // Nothing is signed for it, but nothing would come of a run that cannot be attested.
+    folder.ask(client).await?;
     let registered = client.register_run(&asked).await?;
     let record = RunRecord {
         ticket: RunTicket {
@@ -66,48 +65,4 @@ pub async fn register(
     };
     RunBook::of(folder).keep(&record)?;
     Ok(record)
-}
-
-/// Whether the device may sign: the gateway's word, and what the daemon last heard where the gateway is away.
-pub async fn allowed(
-    folder: &DeviceFolder,
-    client: &GatewayClient,
-) -> Result<Result<(), Stopped>, AskError> {
-    let identity = folder.identity()?;
-    let stopped = match client.directives(identity.device).await {
-        Ok(directives) => Stopped::by(&directives),
-        Err(problem) => match (Stopped::of(&problem), folder.may_sign()?) {
-            (Some(stopped), _) => Some(stopped),
-            (None, Err(stopped)) => Some(stopped),
-            (None, Ok(())) => return Err(problem.into()),
-        },
-    };
-    let state = folder.state()?;
-    if state.stopped != stopped {
-        folder.keep_state(&State { stopped, ..state })?;
-    }
-    Ok(match stopped {
-        Some(stopped) => Err(stopped),
-        None => Ok(()),
-    })
-}
-
-/// Why nobody knows whether a device may sign.
-#[derive(Debug, Error)]
-pub enum AskError {
-    /// The device's folder cannot be used.
-    #[error(transparent)]
-    Device(#[from] DeviceError),
-    /// The gateway was not reached, or refused.
-    #[error(transparent)]
-    Gateway(#[from] GatewayError),
-}
-
-impl From<AskError> for RegisterError {
-    fn from(problem: AskError) -> Self {
-        match problem {
-            AskError::Device(problem) => Self::Device(problem),
-            AskError::Gateway(problem) => Self::Gateway(problem),
-        }
-    }
 }

@@ -4,12 +4,18 @@ mod mcp_proxy;
 mod run;
 mod waiting;
 
+use std::time::Duration;
+
 use clap::{Args, Subcommand};
 
 pub(crate) use self::mcp_proxy::serve;
 pub(crate) use self::run::keys;
 use crate::cli::App;
 use crate::failure::{Exit, Failure};
+
+/// How long the process waits for what goes on beside a session that is over: its log is on disk by then, and
+/// looking up a name, which cannot be called off, may take minutes.
+const LEFT_BEHIND: Duration = Duration::from_secs(5);
 
 const AFTER_HELP: &str = "\
 Examples:

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 use clap::{Args, Subcommand, ValueEnum};
 use lodestar_core::id::TokenId;
-use lodestar_gateway::device::{keep_token, replace_token};
+use lodestar_gateway::device::keep_token;
 use lodestar_gateway::token::TokenText;
 use lodestar_gateway::wire;
 use serde_json::json;
@@ -13,9 +13,9 @@ use serde_json::json;
 use super::device::find as find_device;
 use crate::cli::App;
 use crate::failure::{Exit, Failure};
-use crate::gateway::{GatewayArgs, Kept, KeptAt, all, wait};
+use crate::gateway::{GatewayArgs, Kept, all, wait};
 use crate::installation::Installation;
-use crate::{files, inert, words};
+use crate::{inert, words};
 
 const AFTER_HELP: &str = "\
 Tokens go into files of mode 0600, and come from such files or the environment
@@ -146,28 +146,21 @@ fn keep(args: &UseArgs, app: &mut App) -> Result<Exit, Failure> {
     let token = lodestar_gateway::device::read_token(&args.file)?;
     let client = gateway.client(Some(token.clone()))?;
     let account = wait(client.account())??;
-    let at = KeptAt::of(&Installation::locate()?);
-    replace_token(&at.token, &token)?;
-    let kept = Kept {
-        gateway,
-        account: account.id,
-        name: account.name.clone(),
-    };
-    let text =
-        serde_json::to_vec_pretty(&kept).map_err(|problem| Failure::usage(problem.to_string()))?;
-    files::replace_private(&at.json, |file| Ok(file.write_all(&text)?))?;
+    let path = Kept::path(&Installation::locate()?);
+    let kept = Kept::new(gateway, &account, &token);
+    kept.keep(&path)?;
     if app.json {
         app.out.json(&json!({
             "account": account,
             "gateway": kept.gateway.url,
-            "token_file": at.token.to_string_lossy(),
+            "file": path.to_string_lossy(),
         }))?;
         return Ok(Exit::Done);
     }
     let mark = app.out.paint.good("✓");
     let url = inert::line(&kept.gateway.url, 200);
     writeln!(app.out, "{mark} account {} at {url}", account.name)?;
-    writeln!(app.out, "  kept in {}", inert::path(&at.token))?;
+    writeln!(app.out, "  kept in {}", inert::path(&path))?;
     Ok(Exit::Done)
 }
 

@@ -39,6 +39,11 @@ pub enum FileError {
 }
 
 impl FileError {
+    /// Whether there is no such file.
+    pub fn is_missing(&self) -> bool {
+        matches!(self, Self::Io { problem, .. } if problem.kind() == io::ErrorKind::NotFound)
+    }
+
     pub(crate) fn at(path: &Path) -> impl FnOnce(io::Error) -> Self {
         let path = path.to_owned();
         move |problem| Self::Io { path, problem }

@@ -1,9 +1,9 @@
-//! One daemon for one device: a lock that goes away with whoever held it.
+//! One daemon for one device, and one that changes a file at a time: locks that go away with whoever held them.
 
 use std::fs::{File, OpenOptions, TryLockError};
 use std::io::{self, Read as _, Seek as _, Write as _};
 use std::os::unix::fs::OpenOptionsExt as _;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use thiserror::Error;
@@ -36,18 +36,34 @@ fn path(folder: &DeviceFolder) -> PathBuf {
     folder.path().join(LOCK)
 }
 
-fn open(folder: &DeviceFolder) -> Result<File, FileError> {
-    let path = path(folder);
+fn open(path: &Path) -> Result<File, FileError> {
     let mut options = OpenOptions::new();
     let options = options.read(true).write(true).create(true);
     let options = options.truncate(false).mode(0o600);
-    options.open(&path).map_err(FileError::at(&path))
+    options.open(path).map_err(FileError::at(path))
+}
+
+/// Waits for a lock that nobody holds for longer than writing a small file takes. Dropped, it is free again.
+pub(super) fn for_a_moment(path: &Path) -> Result<File, FileError> {
+    let file = open(path)?;
+    file.lock().map_err(FileError::at(path))?;
+    Ok(file)
+}
+
+/// Takes a lock if nobody has it. Dropped, it is free again.
+pub(crate) fn if_free(path: &Path) -> Result<Option<File>, FileError> {
+    let file = open(path)?;
+    match file.try_lock() {
+        Ok(()) => Ok(Some(file)),
+        Err(TryLockError::WouldBlock) => Ok(None),
+        Err(TryLockError::Error(problem)) => Err(FileError::at(path)(problem)),
+    }
 }
 
 impl DaemonLock {
     /// Takes the lock, and says who has it. Whoever is about to end, or only looks, is waited for a moment.
     pub fn take(folder: &DeviceFolder) -> Result<Self, LockError> {
-        let mut file = open(folder)?;
+        let mut file = open(&path(folder))?;
         let until = Instant::now() + PATIENCE;
         loop {
             match file.try_lock() {

@@ -1,6 +1,7 @@
 //! What a device signs.
 
 use std::collections::BTreeSet;
+use std::time::{Duration, Instant};
 
 use lodestar_core::digest::Digest;
 use lodestar_core::id::{ContenderId, RunId, RunnerId};
@@ -15,8 +16,12 @@ use lodestar_kernel::opening::RunTicket;
 use lodestar_log::Clock;
 use thiserror::Error;
 
-use super::DeviceIdentity;
+use super::{DeviceIdentity, NextKey};
 use crate::bundle::Packed;
+
+/// How long the gateway's word is good for that a device may sign: a kill switch and a pause are in force within
+/// ten seconds.
+pub const GOOD_FOR: Duration = Duration::from_secs(10);
 
 /// Why nothing was signed.
 #[derive(Debug, Error)]
@@ -27,14 +32,36 @@ pub enum SignError {
     /// The statement has no form.
     #[error("the statement cannot be signed: {0}")]
     Statement(#[from] StatementError),
+    /// The gateway was asked too long ago.
+    #[error(
+        "the gateway said more than {} seconds ago that the device may sign; ask it again",
+        GOOD_FOR.as_secs()
+    )]
+    Stale,
 }
 
-/// A device's key with the identity that it signs for.
+/// A device's key with the identity that it signs for. The gateway said just now that it may, and only
+/// [`DeviceFolder::signer`](super::DeviceFolder::signer) and what it is made of give one:
+///
+/// ```
+/// # use lodestar_gateway::{client::GatewayClient, device::{AskError, DeviceFolder, Signer}};
+/// async fn asked(folder: &DeviceFolder, client: &GatewayClient) -> Result<Signer, AskError> {
+///     folder.signer(client).await
+/// }
+/// ```
+///
+/// ```compile_fail
+/// # use lodestar_gateway::device::{DeviceFolder, Signer};
+/// fn unasked(folder: &DeviceFolder) -> Signer {
+///     Signer::permitted(folder.identity().unwrap(), folder.key().unwrap(), std::time::Instant::now())
+/// }
+/// ```
 #[derive(Debug)]
 pub struct Signer {
     identity: DeviceIdentity,
     key: SecretKey,
     clock: Clock,
+    asked_at: Instant,
 }
 
 /// What an attestation says beside what is in the log.
@@ -51,12 +78,21 @@ pub struct Vouched {
 }
 
 impl Signer {
-    /// Signs for this device.
-    pub fn new(identity: DeviceIdentity, key: SecretKey) -> Self {
+    /// Signs for this device, for as long as an answer to what was asked then is good.
+    pub(super) fn permitted(identity: DeviceIdentity, key: SecretKey, asked_at: Instant) -> Self {
         Self {
             identity,
             key,
             clock: Clock::system(),
+            asked_at,
+        }
+    }
+
+    /// The key, if the permission still holds. Everything that signs gets it here.
+    fn key(&self) -> Result<&SecretKey, SignError> {
+        match self.asked_at.elapsed() < GOOD_FOR {
+            true => Ok(&self.key),
+            false => Err(SignError::Stale),
         }
     }
 
@@ -88,7 +124,7 @@ impl Signer {
             nonce: nonce()?,
             subject,
         };
-        Ok(Envelope::sign(&issued, &self.key)?)
+        Ok(Envelope::sign(&issued, self.key()?)?)
     }
 
     /// The answer to a challenge.
@@ -158,12 +194,12 @@ impl Signer {
                 workflow_hash: vouched.workflow_hash,
             },
         };
-        Ok(Envelope::attest(&attestation, &self.key)?)
+        Ok(Envelope::attest(&attestation, self.key()?)?)
     }
 
     /// That the device takes another key, for its owner to sign too. The log key stays: what it signed is
     /// continued with it.
-    pub fn rotation(&self, owner: &PublicKey, next: &SecretKey) -> Result<Envelope, SignError> {
+    pub fn rotation(&self, owner: &PublicKey, next: &NextKey) -> Result<Envelope, SignError> {
         let issued = Issued {
             expires_at: None,
             issued_at: self.now(),
@@ -177,13 +213,47 @@ impl Signer {
                 old_key: self.key.public(),
             },
         };
-        Ok(Envelope::sign_beforehand(&issued, &[&self.key, next])?)
+        Ok(Envelope::sign_beforehand(&issued, &[self.key()?, &next.0])?)
     }
 }
 
 /// What makes a statement different from every other.
-pub(crate) fn nonce() -> Result<Nonce, SignError> {
+pub fn nonce() -> Result<Nonce, SignError> {
     let mut bytes = [0; 16];
     getrandom::fill(&mut bytes).map_err(|problem| SignError::Random(problem.to_string()))?;
     Ok(Nonce::from_bytes(bytes))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::Whereabouts;
+    use super::*;
+
+    #[test]
+    fn a_permission_that_is_too_old_signs_nothing() {
+        let key = SecretKey::from_seed([1; 32]);
+        let identity = DeviceIdentity {
+            gateway: Whereabouts {
+                url: "https://gateway.example".to_owned(),
+                allow_loopback_http: false,
+                ca_file: None,
+            },
+            account: "acc_0198c1d2-0000-7000-8000-000000000000".parse().unwrap(),
+            device: "dev_0198c1d2-0000-7000-8000-000000000000".parse().unwrap(),
+            name: lodestar_core::name::ActorId::new("laptop").unwrap(),
+            key: key.public(),
+            log_key: SecretKey::from_seed([2; 32]).public(),
+        };
+        let challenge = Nonce::from_bytes([3; 16]);
+        let mut signer = Signer::permitted(identity, key, Instant::now());
+        assert!(signer.answer(challenge).is_ok());
+        signer.asked_at = Instant::now().checked_sub(GOOD_FOR).unwrap();
+        assert!(matches!(signer.answer(challenge), Err(SignError::Stale)));
+        let next = NextKey(SecretKey::from_seed([4; 32]));
+        let owner = SecretKey::from_seed([5; 32]).public();
+        assert!(matches!(
+            signer.rotation(&owner, &next),
+            Err(SignError::Stale)
+        ));
+    }
 }

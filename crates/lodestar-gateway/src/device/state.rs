@@ -69,6 +69,9 @@ pub struct State {
     /// When it last took a heartbeat, by this machine's time.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub beat_at: Option<Timestamp>,
+    /// Seconds between the daemon's heartbeats.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub heartbeat_seconds: Option<u64>,
     /// Why it was not heard since.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub problem: Option<String>,

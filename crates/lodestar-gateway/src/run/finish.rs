@@ -4,18 +4,22 @@ use std::path::PathBuf;
 
 use lodestar_core::event::EventType;
 use lodestar_core::execution::{FactSet, evaluate};
-use lodestar_core::key::SecretKey;
+use lodestar_core::id::RunId;
+use lodestar_core::key::{PublicKey, SecretKey};
+use lodestar_core::name::SessionId;
 use lodestar_core::statement::{Envelope, Issued, RunGrade, StatementError};
 use lodestar_kernel::opening::Opening;
 use lodestar_log::{Clock, Reader, SessionDir};
 use thiserror::Error;
 
+use super::follow::{self, SendError};
 use super::record::{Place, RunBook, RunRecord, Stage};
-use super::{AskError, allowed, follow};
-use crate::bundle::{PackError, Packed, pack};
-use crate::client::{GatewayClient, GatewayError};
+use crate::bundle::{Limits, PackError, Packed, pack};
+use crate::client::{GatewayClient, GatewayError, bundle_body};
+use crate::code::Code;
 use crate::device::{
-    DeviceError, DeviceFolder, FileError, SignError, Signer, Stopped, Vouched, files, nonce,
+    AskError, DeviceError, DeviceFolder, DeviceIdentity, FileError, SignError, Stopped, Vouched,
+    files, nonce,
 };
 use crate::wire;
 
@@ -33,9 +37,31 @@ pub enum FinishError {
         /// What it says instead.
         problem: String,
     },
+    /// The session goes on.
+    #[error("session `{0}` goes on; a run is attested when it is over")]
+    Live(SessionId),
+    /// Somebody else ships it now.
+    #[error("another process ships and attests this run now")]
+    Busy,
+    /// Somebody attested it meanwhile, or long ago.
+    #[error("this run is attested")]
+    Attested,
     /// The log cannot be read.
     #[error("the log cannot be read: {0}")]
     Read(String),
+    /// The log is larger than the gateway takes.
+    #[error(
+        "the run's log is a bundle of {bytes} bytes, which is more than the gateway takes; whoever runs it may raise `bundle_bytes` under `[http]`, up to {} bytes", Limits::default().bytes
+    )]
+    TooLarge {
+        /// Its size.
+        bytes: u64,
+    },
+    /// The session is another run's.
+    #[error(
+        "another run of the account is a session of this name already, so this run can never be attested; every run is a session of its own"
+    )]
+    SessionTaken,
     /// The log cannot be packed.
     #[error(transparent)]
     Pack(#[from] PackError),
@@ -45,6 +71,9 @@ pub enum FinishError {
     /// The device does not sign now.
     #[error("{0}; nothing was signed")]
     Stopped(Stopped),
+    /// The gateway has another key of the device.
+    #[error(transparent)]
+    OtherKey(AskError),
     /// The device's folder cannot be used.
     #[error(transparent)]
     Device(#[from] DeviceError),
@@ -53,7 +82,7 @@ pub enum FinishError {
     Sign(#[from] SignError),
     /// The checkpoint did not arrive.
     #[error("the checkpoint did not arrive: {0}")]
-    Checkpoint(String),
+    Checkpoint(SendError),
     /// The gateway was not reached, or refused.
     #[error(transparent)]
     Gateway(#[from] GatewayError),
@@ -73,7 +102,8 @@ impl FinishError {
     pub fn may_pass(&self) -> bool {
         match self {
             Self::Gateway(problem) => problem.may_pass(),
-            Self::Checkpoint(_) => true,
+            Self::Checkpoint(problem) => !problem.is_final(),
+            Self::Live(_) | Self::Busy => true,
             Self::Stopped(stopped) => !stopped.is_for_good(),
             _ => false,
         }
@@ -85,6 +115,21 @@ impl From<AskError> for FinishError {
         match problem {
             AskError::Device(problem) => Self::Device(problem),
             AskError::Gateway(problem) => Self::Gateway(problem),
+            AskError::Stopped(stopped) | AskError::StoppedBefore { stopped, .. } => {
+                Self::Stopped(stopped)
+            }
+            AskError::OtherKey => Self::OtherKey(problem),
+        }
+    }
+}
+
+impl From<SendError> for FinishError {
+    fn from(problem: SendError) -> Self {
+        match problem {
+            SendError::Gateway(problem) if problem.code() == Some(Code::SessionTaken) => {
+                Self::SessionTaken
+            }
+            problem => Self::Checkpoint(problem),
         }
     }
 }
@@ -104,13 +149,40 @@ pub struct Finished {
     pub grade: PathBuf,
 }
 
-/// Ships and attests a run whose session is closed, and keeps what came of it in its record either way.
+impl RunRecord {
+    /// Says which session the run was, if that session's opening says so too.
+    pub fn was(&mut self, dir: &SessionDir) -> Result<(), FinishError> {
+        is_this_run(dir, &opening_of(dir)?, self)?;
+        self.session = Some(Place::of(dir));
+        if self.stage == Stage::Registered {
+            self.stage = Stage::Opened;
+        }
+        Ok(())
+    }
+}
+
+/// Ships and attests a run whose session is closed, once, and keeps what came of it in its record either way.
 pub async fn finish(
     folder: &DeviceFolder,
     client: &GatewayClient,
     record: &mut RunRecord,
     log_key: &SecretKey,
 ) -> Result<Finished, FinishError> {
+    let book = RunBook::of(folder);
+    let run = record.ticket.id;
+    let held = book.hold(run)?.ok_or(FinishError::Busy)?;
+    // Whoever held it before may have done it.
+    if let Some(kept) = book.get(run)?
+        && kept.stage == Stage::Attested
+    {
+        *record = kept;
+        held.done();
+        return Err(FinishError::Attested);
+    }
+    let place = record.session.as_ref().ok_or(FinishError::NoSession)?;
+    if record.is_live() {
+        return Err(FinishError::Live(place.session.clone()));
+    }
     let done = attempt(folder, client, record, log_key).await;
     match &done {
         Ok(finished) => {
@@ -118,9 +190,17 @@ pub async fn finish(
             record.level = Some(finished.attested.level);
             record.problem = None;
         }
-        Err(problem) => record.problem = Some(problem.to_string()),
+        Err(problem) => {
+            if matches!(problem, FinishError::SessionTaken) {
+                record.stage = Stage::Refused;
+            }
+            record.problem = Some(problem.to_string());
+        }
     }
-    RunBook::of(folder).keep(record)?;
+    book.keep(record)?;
+    if record.stage == Stage::Attested {
+        held.done();
+    }
     done
 }
 
@@ -138,22 +218,12 @@ async fn attempt(
     }
     let opening = opening_of(&dir)?;
     is_this_run(&dir, &opening, record)?;
-    if let Err(stopped) = allowed(folder, client).await? {
-        return Err(FinishError::Stopped(stopped));
-    }
-    let (packed, bytes) = packed(&dir, identity.log_key).await?;
+    // Before anything is read at length.
+    folder.ask(client).await?;
     let run = record.ticket.id;
-    follow::send(client, run, &dir, &mut String::new())
-        .await
-        .map_err(FinishError::Checkpoint)?;
-    let signer = Signer::new(identity, folder.key()?);
-    let statement = signer.bundle(run, &packed)?;
-    client.bundle(run, &statement, &bytes).await?;
-    drop(bytes);
-    // A pause that came meanwhile is obeyed, too.
-    if let Err(stopped) = allowed(folder, client).await? {
-        return Err(FinishError::Stopped(stopped));
-    }
+    let packed = measured(&dir, identity.log_key).await?;
+    follow::send(client, run, &dir, &mut String::new()).await?;
+    ship(folder, client, run, &dir, &packed).await?;
     let vouched = Vouched {
         agent: record.plan.agent,
         runner: record.plan.runner,
@@ -161,6 +231,8 @@ async fn attempt(
         lens_hash: record.plan.lens_hash,
     };
     let policy = opening.policy.digest;
+    // A pause or another key that came meanwhile is obeyed, too.
+    let signer = folder.signer(client).await?;
     let envelope = signer.attest(dir.session(), &record.ticket, &packed, policy, vouched)?;
     let asked = wire::Attest {
         envelope,
@@ -169,24 +241,57 @@ async fn attempt(
         policy_passed: None,
     };
     let attested = client.attest(run, &asked).await?;
-    let grade = grade(&signer, client, place, &packed, run, &attested)?;
+    let grade = grade(signer.identity(), client, place, &packed, run, &attested)?;
     let grade = keep(&dir, grade, log_key)?;
     Ok(Finished { attested, grade })
 }
 
-async fn packed(
-    dir: &SessionDir,
-    log_key: lodestar_core::key::PublicKey,
-) -> Result<(Packed, Vec<u8>), FinishError> {
+/// What a session's bundle comes to. It has one spelling, so nothing of it has to be held to know that.
+async fn measured(dir: &SessionDir, log_key: PublicKey) -> Result<Packed, FinishError> {
     let dir = dir.clone();
-    let packing = tokio::task::spawn_blocking(move || {
-        let mut bytes = Vec::new();
-        let packed = pack(&dir, &log_key, &mut bytes)?;
-        Ok::<_, PackError>((packed, bytes))
-    });
-    let packed = packing.await;
-    let packed = packed.map_err(|problem| PackError::Io(std::io::Error::other(problem)))?;
-    Ok(packed?)
+    let measured = blocking(move || pack(&dir, &log_key, &mut std::io::sink())).await?;
+    match measured.bytes > Limits::default().bytes {
+        true => Err(FinishError::TooLarge {
+            bytes: measured.bytes,
+        }),
+        false => Ok(measured),
+    }
+}
+
+/// Sends the bundle, which is held once, behind the statement that tells of it.
+async fn ship(
+    folder: &DeviceFolder,
+    client: &GatewayClient,
+    run: RunId,
+    dir: &SessionDir,
+    expected: &Packed,
+) -> Result<(), FinishError> {
+    let signer = folder.signer(client).await?;
+    let statement = signer.bundle(run, expected)?;
+    let (dir, log_key) = (dir.clone(), signer.identity().log_key);
+    let bytes = usize::try_from(expected.bytes).unwrap_or(usize::MAX);
+    let (packed, body) = blocking(move || {
+        let mut body = bundle_body(&statement, bytes);
+        let packed = pack(&dir, &log_key, &mut body)?;
+        Ok((packed, body))
+    })
+    .await?;
+    if packed != *expected {
+        return Err(PackError::Changed.into());
+    }
+    match client.bundle_with_statement(run, body).await {
+        Err(problem) if problem.code() == Some(Code::BodyTooLarge) => Err(FinishError::TooLarge {
+            bytes: expected.bytes,
+        }),
+        sent => Ok(sent.map(drop)?),
+    }
+}
+
+async fn blocking<T: Send + 'static>(
+    doing: impl FnOnce() -> Result<T, PackError> + Send + 'static,
+) -> Result<T, PackError> {
+    let done = tokio::task::spawn_blocking(doing).await;
+    done.map_err(|problem| PackError::Io(std::io::Error::other(problem)))?
 }
 
 /// What a session was opened with.
@@ -220,11 +325,11 @@ fn is_this_run(dir: &SessionDir, opening: &Opening, record: &RunRecord) -> Resul
 
 /// What the gateway said, if it follows from the facts that it names.
 fn grade(
-    signer: &Signer,
+    identity: &DeviceIdentity,
     client: &GatewayClient,
     place: &Place,
     packed: &Packed,
-    run: lodestar_core::id::RunId,
+    run: RunId,
     attested: &wire::Attested,
 ) -> Result<RunGrade, FinishError> {
     let said = &attested.evaluation;
@@ -236,7 +341,6 @@ fn grade(
         let level = attested.level.to_string();
         return Err(FinishError::DoesNotFollow { level });
     }
-    let identity = signer.identity();
     Ok(RunGrade {
         account: identity.account,
         attestation: attested.attestation,

@@ -1,10 +1,13 @@
 //! A run's checkpoints, on their way while the session goes on.
 
 use std::io;
+use std::path::PathBuf;
 use std::time::Duration;
 
 use lodestar_core::id::RunId;
+use lodestar_core::note::{Checkpoint, Note};
 use lodestar_log::SessionDir;
+use thiserror::Error;
 use tokio::sync::watch;
 use tokio::task::JoinHandle;
 
@@ -40,6 +43,41 @@ impl Follower {
     }
 }
 
+/// Why a checkpoint did not arrive.
+#[derive(Debug, Error)]
+pub enum SendError {
+    /// It cannot be read.
+    #[error("`{}`: {problem}", path.display())]
+    Read {
+        /// The file.
+        path: PathBuf,
+        /// Why.
+        problem: io::Error,
+    },
+    /// The gateway was not reached, or refused.
+    #[error(transparent)]
+    Gateway(#[from] GatewayError),
+}
+
+impl SendError {
+    /// Whether no checkpoint of this session will ever arrive as one of this run.
+    pub fn is_final(&self) -> bool {
+        match self {
+            Self::Read { .. } => false,
+            Self::Gateway(problem) => matches!(
+                problem.code(),
+                Some(
+                    Code::SessionTaken
+                        | Code::CheckpointInvalid
+                        | Code::RunUnknown
+                        | Code::DeviceRevoked
+                        | Code::DeviceBlocked
+                )
+            ),
+        }
+    }
+}
+
 async fn follow(
     client: GatewayClient,
     run: RunId,
@@ -50,9 +88,18 @@ async fn follow(
     let mut sent = String::new();
     let mut is_failing = false;
     loop {
-        let outcome = send(&client, run, &dir, &mut sent).await;
+        // What is on its way when it ends is sent again by whoever ships the log.
+        let outcome = tokio::select! {
+            _ = ended.wait_for(|ended| *ended) => return client,
+            outcome = send(&client, run, &dir, &mut sent) => outcome,
+        };
         let pause = match &outcome {
             Ok(()) => LOOK,
+            Err(why) if why.is_final() => {
+                report.say(&format!("no checkpoint of {run} is taken: {why}"));
+                let _ = ended.wait_for(|ended| *ended).await;
+                return client;
+            }
             Err(_) => LATER,
         };
         match (&outcome, is_failing) {
@@ -78,14 +125,14 @@ pub(super) async fn send(
     run: RunId,
     dir: &SessionDir,
     sent: &mut String,
-) -> Result<(), String> {
+) -> Result<(), SendError> {
     let path = dir.checkpoint_path();
     // A few hundred bytes.
     let note = match std::fs::read_to_string(&path) {
         Ok(note) => note,
         // It is replaced by a rename; the next look finds it.
         Err(problem) if problem.kind() == io::ErrorKind::NotFound => return Ok(()),
-        Err(problem) => return Err(format!("`{}`: {problem}", path.display())),
+        Err(problem) => return Err(SendError::Read { path, problem }),
     };
     // One over nothing shows nothing.
     if note == *sent || size(&note) == Some(0) {
@@ -94,7 +141,7 @@ pub(super) async fn send(
     match client.checkpoint(run, &note).await {
         Ok(_) => {}
         Err(problem) if is_there(&problem) => {}
-        Err(problem) => return Err(problem.to_string()),
+        Err(problem) => return Err(problem.into()),
     }
     *sent = note;
     Ok(())
@@ -109,7 +156,46 @@ fn is_there(problem: &GatewayError) -> bool {
     )
 }
 
-/// How many events a checkpoint covers: its second line.
+/// How many events a checkpoint covers, if it is one. Whose it is, the gateway looks.
 fn size(note: &str) -> Option<u64> {
-    note.lines().nth(1)?.parse().ok()
+    let note = Note::parse(note.as_bytes()).ok()?;
+    Some(Checkpoint::parse_body(note.text()).ok()?.size)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn refused(code: Code) -> SendError {
+        SendError::Gateway(GatewayError::Refused {
+            code,
+            message: String::new(),
+            field: None,
+            retry_after: None,
+        })
+    }
+
+    #[test]
+    fn what_can_never_arrive_is_told_from_what_may() {
+        for code in [Code::SessionTaken, Code::CheckpointInvalid] {
+            assert!(refused(code).is_final(), "{code}");
+        }
+        for code in [Code::KillSwitch, Code::RateLimited, Code::Unavailable] {
+            assert!(!refused(code).is_final(), "{code}");
+        }
+        assert!(!SendError::from(GatewayError::Unreached(String::new())).is_final());
+    }
+
+    #[test]
+    fn the_size_is_that_of_the_checkpoint() {
+        let checkpoint = Checkpoint {
+            origin: "lodestar/notes/s".to_owned(),
+            size: 7,
+            root: lodestar_core::digest::sha256(b""),
+        };
+        let key = lodestar_core::key::SecretKey::from_seed([1; 32]);
+        let note = checkpoint.sign(&key).to_string();
+        assert_eq!(size(&note), Some(7));
+        assert_eq!(size("x\n7\n"), None);
+    }
 }

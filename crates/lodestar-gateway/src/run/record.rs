@@ -1,5 +1,6 @@
 //! What is known of a device's runs, on disk.
 
+use std::fs::File;
 use std::io;
 use std::path::PathBuf;
 
@@ -12,7 +13,7 @@ use lodestar_kernel::opening::RunTicket;
 use lodestar_log::{LogRoot, SessionDir};
 use serde::{Deserialize, Serialize};
 
-use crate::device::{DeviceError, DeviceFolder, FileError, files};
+use crate::device::{DeviceError, DeviceFolder, FileError, files, lock};
 
 /// What a run is to be.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
@@ -49,8 +50,10 @@ impl Place {
     pub fn of(dir: &SessionDir) -> Self {
         let project = dir.project_log();
         let log = project.dir().parent().map(PathBuf::from);
+        let log = log.unwrap_or_default();
         Self {
-            log: log.unwrap_or_default(),
+            // It is read from wherever somebody works then.
+            log: std::path::absolute(&log).unwrap_or(log),
             project: dir.project().clone(),
             session: dir.session().clone(),
         }
@@ -74,6 +77,8 @@ pub enum Stage {
     Opened,
     /// The gateway has graded it.
     Attested,
+    /// The gateway never takes it.
+    Refused,
 }
 
 /// What is known of a run.
@@ -99,6 +104,34 @@ pub struct RunRecord {
     /// Why it did not come further.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub problem: Option<String>,
+}
+
+impl RunRecord {
+    /// Whether it waits to be attested: its session is over, and nobody has.
+    pub fn is_waiting(&self) -> bool {
+        self.stage == Stage::Opened && !self.is_live()
+    }
+
+    /// Whether some process writes its session. One that is not there is written by nobody.
+    pub fn is_live(&self) -> bool {
+        let live = |place: &Place| lodestar_log::verify::is_live(&place.dir()).unwrap_or(false);
+        self.session.as_ref().is_some_and(live)
+    }
+}
+
+/// A run that nobody else ships or attests for as long as this is held.
+#[derive(Debug)]
+pub struct Held {
+    path: PathBuf,
+    _lock: File,
+}
+
+impl Held {
+    /// The run is attested: whoever held it next would have nothing to do.
+    pub(super) fn done(self) {
+        // Left behind it is in nobody's way.
+        let _ = std::fs::remove_file(&self.path);
+    }
 }
 
 /// What is known of all of a device's runs.
@@ -131,6 +164,14 @@ impl RunBook {
         Ok(files::replace_private(&path, &format!("{text}\n"))?)
     }
 
+    /// The same, unless the run came to its end since this was read.
+    pub fn keep_unless_done(&self, record: &RunRecord) -> Result<(), DeviceError> {
+        match self.get(record.ticket.id)?.map(|kept| kept.stage) {
+            Some(Stage::Attested | Stage::Refused) => Ok(()),
+            _ => self.keep(record),
+        }
+    }
+
     /// What is known of a run, if it is one of this device's.
     pub fn get(&self, run: RunId) -> Result<Option<RunRecord>, DeviceError> {
         let path = self.path(run);
@@ -143,6 +184,14 @@ impl RunBook {
             path,
             problem: problem.to_string(),
         })
+    }
+
+    /// Takes a run for whoever ships it; none where somebody else does.
+    pub fn hold(&self, run: RunId) -> Result<Option<Held>, DeviceError> {
+        files::private_folder(&self.folder)?;
+        let path = self.folder.join(format!("{run}.lock"));
+        let lock = lock::if_free(&path)?;
+        Ok(lock.map(|lock| Held { path, _lock: lock }))
     }
 
     /// The runs, oldest first.

@@ -74,6 +74,6 @@ fn failure(problem: DaemonError) -> Failure {
         DaemonError::Device(problem) => problem.into(),
         DaemonError::Sign(problem) => problem.into(),
         DaemonError::Gone(_) => Failure::not_authorised(problem.to_string())
-            .help("this machine can be enrolled as another device"),
+            .help("`lodestar device enroll` makes this machine another device, and sets this one's files aside"),
     }
 }

@@ -4,7 +4,7 @@ use std::io::Write as _;
 
 use clap::Args;
 use lodestar_core::name::ActorId;
-use lodestar_gateway::device::{DeviceFolder, DeviceIdentity, Signer};
+use lodestar_gateway::device::{DeviceFolder, DeviceIdentity};
 use lodestar_gateway::token::TokenText;
 use lodestar_gateway::wire;
 use serde_json::json;
@@ -19,7 +19,8 @@ const AFTER_HELP: &str = "\
 The device's key is made here and never leaves; logs of its runs are signed with this installation's
 log key. The token is one that the owner made with `lodestar token issue`; it is spent by this, and
 the device gets one of its own. What the gateway asks the device to sign is answered at once. The
-owner compares the keys that are printed here, and approves.
+owner compares the keys that are printed here, and approves. Where the device of this folder was
+revoked or blocked, its files are set aside, and this machine becomes another one, with a new key.
 
 Examples:
   lodestar device enroll build-1 --gateway https://gateway.example --token-file enrol.token
@@ -53,10 +54,11 @@ pub(crate) fn run(args: &EnrollArgs, app: &mut App) -> Result<Exit, Failure> {
     let client = gateway.client(Some(token))?;
     let installation = Installation::locate()?;
     let log_key = installation.create_log_key()?.public();
+    make_room(&folder)?;
     let key = folder.prepare(fresh_key()?)?;
     let asked = wire::RegisterDevice {
         name: name.clone(),
-        key: Some(key.public()),
+        key: Some(key),
         log_key: Some(log_key),
     };
     let (identity, answered) = wait(async {
@@ -68,7 +70,7 @@ pub(crate) fn run(args: &EnrollArgs, app: &mut App) -> Result<Exit, Failure> {
             account: registered.account,
             device: registered.device,
             name,
-            key: key.public(),
+            key,
             log_key,
         };
         // First: what was given is given once.
@@ -123,6 +125,17 @@ pub(crate) fn run(args: &EnrollArgs, app: &mut App) -> Result<Exit, Failure> {
     Ok(Exit::Done)
 }
 
+/// Hears whether a device that is enrolled here was stopped for good: then this machine may be another one.
+fn make_room(folder: &DeviceFolder) -> Result<(), Failure> {
+    if folder.is_enrolled()
+        && let Ok(client) = folder.client()
+    {
+        // What it says is kept; whether that makes room, the folder decides.
+        let _ = wait(async { folder.ask(&client).await.map(drop) })?;
+    }
+    Ok(())
+}
+
 /// Signs what the gateway asked for.
 async fn answer(
     folder: &DeviceFolder,
@@ -134,7 +147,7 @@ async fn answer(
         Some(challenge) => challenge,
         None => client.challenge(identity.device).await?.challenge,
     };
-    let signer = Signer::new(identity.clone(), folder.key()?);
+    let signer = folder.signer(&client).await?;
     let envelope = signer.answer(challenge.nonce)?;
     client.answer_challenge(identity.device, &envelope).await?;
     Ok(())

@@ -6,7 +6,6 @@ use std::path::{Path, PathBuf};
 use clap::Args;
 use lodestar_core::key::PublicKey;
 use lodestar_core::statement::{Envelope, KeyRotation};
-use lodestar_gateway::device::Signer;
 use serde_json::json;
 
 use crate::cli::App;
@@ -70,15 +69,10 @@ pub(crate) fn run(args: &RotateArgs, app: &mut App) -> Result<Exit, Failure> {
 fn propose(args: &RotateArgs, out: &Path, owner: &str, app: &mut App) -> Result<Exit, Failure> {
     let owner = public_key(owner)?;
     let folder = args.dir.folder()?;
-    let identity = folder.identity()?;
-    if let Err(stopped) = folder.may_sign()? {
-        return Err(Failure::not_authorised(format!(
-            "{stopped}; nothing was signed"
-        )));
-    }
+    let client = folder.client()?;
+    let signer = wait(folder.signer(&client))??;
+    let device = signer.identity().device;
     let next = folder.prepare_next(fresh_key()?)?;
-    let device = identity.device;
-    let signer = Signer::new(identity, folder.key()?);
     let envelope = signer.rotation(&owner, &next)?;
     files::replace(out, |file| {
         file.write_all(&envelope.to_json())?;

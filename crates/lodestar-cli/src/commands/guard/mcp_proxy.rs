@@ -104,6 +104,7 @@ pub(crate) fn serve(settings: Settings, listen: Option<SocketAddr>) -> Result<Ex
         None => runtime.block_on(serve_stdio(settings)),
         Some(address) => runtime.block_on(serve_http(settings, address)),
     };
+    runtime.shutdown_timeout(super::LEFT_BEHIND);
     match served {
         Ok(()) => Ok(Exit::Done),
         Err(problem) => Err(Failure::usage(problem.to_string())),

@@ -157,6 +157,7 @@ fn follow(script: &Script, setup: Setup, app: &mut App) -> Result<Wrapped<Script
         |session| async move { script.follow(&session, told).await },
         setup,
     ));
+    runtime.shutdown_timeout(super::LEFT_BEHIND);
     let wrapped = wrapped.map_err(|error| match error {
         WrapError::Open(error) => Failure::from(error),
         WrapError::Loop(error) | WrapError::Close(error) => error.into(),

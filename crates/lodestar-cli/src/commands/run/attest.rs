@@ -4,19 +4,20 @@ use std::io::Write as _;
 
 use clap::Args;
 use lodestar_core::id::RunId;
-use lodestar_gateway::run::{FinishError, Finished, Place, RunBook, RunRecord, Stage, finish};
+use lodestar_gateway::device::DeviceFolder;
+use lodestar_gateway::run::{FinishError, Finished, RunBook, RunRecord, Stage, finish};
 use serde_json::json;
 
 use crate::cli::App;
 use crate::failure::{Exit, Failure};
-use crate::gateway::{DeviceDirArgs, wait};
+use crate::gateway::{DeviceDirArgs, OTHER_KEY, wait};
 use crate::inert;
 use crate::installation::Installation;
 use crate::place::SessionName;
 
 const AFTER_HELP: &str = "\
 A run is attested by the session that it was, which has to be closed. Without a run, all are attested
-whose sessions were opened here and that were not yet. What was done is not done twice, and what the
+whose sessions were opened here and are over, and that were not yet. What was done is not done twice, and what the
 gateway says is kept beside the session's log, where the trust report finds it. Exits with 1 if one
 could not be attested.
 
@@ -46,44 +47,92 @@ pub(crate) struct AttestArgs {
 
 pub(crate) fn run(args: &AttestArgs, app: &mut App) -> Result<Exit, Failure> {
     let folder = args.dir.folder()?;
-    let book = RunBook::of(&folder);
-    let mut records = match args.run {
-        None => {
-            let all = book.list()?.into_iter();
-            all.filter(|record| record.stage == Stage::Opened).collect()
-        }
-        Some(id) => {
-            let record = book.get(id)?.ok_or_else(|| {
-                Failure::not_found(format!("this device registered no run `{id}`"))
-                    .help("`lodestar run list --here` shows those that it did")
-            })?;
-            vec![record]
-        }
-    };
-    if let (Some(name), [record]) = (&args.session, records.as_mut_slice()) {
-        let name = SessionName::parse(name)?;
-        let place = app.place(args.project.as_deref())?;
-        let dir = place.readable_session(&name)?;
-        record.session = Some(Place::of(&dir));
+    match args.run {
+        Some(id) => one(id, args, &folder, app),
+        None => all(&folder, app),
     }
-    if records.is_empty() {
+}
+
+/// All that wait for it. One whose session goes on does not, nor one that another process ships.
+fn all(folder: &DeviceFolder, app: &mut App) -> Result<Exit, Failure> {
+    let records = RunBook::of(folder).list()?.into_iter();
+    let opened: Vec<_> = records.filter(|it| it.stage == Stage::Opened).collect();
+    let (mut waiting, live): (Vec<_>, Vec<_>) = opened.into_iter().partition(RunRecord::is_waiting);
+    for record in &live {
+        app.note(format!("the session of {} goes on", record.ticket.id));
+    }
+    if waiting.is_empty() {
         app.note("no run waits to be attested");
         return Ok(Exit::Done);
     }
     let key = Installation::locate()?.log_secret()?;
     let client = folder.client()?;
     let mut exit = Exit::Done;
-    for record in &mut records {
-        let done = wait(finish(&folder, &client, record, &key))?;
-        if let (Err(problem), Some(_)) = (&done, args.run) {
-            return Err(failure(problem));
+    for record in &mut waiting {
+        match wait(finish(folder, &client, record, &key))? {
+            Err(problem @ (FinishError::Live(_) | FinishError::Busy | FinishError::Attested)) => {
+                app.note(format!("{}: {problem}", record.ticket.id))
+            }
+            done => {
+                if done.is_err() {
+                    exit = Exit::CheckFailed;
+                }
+                print(record, done, app)?;
+            }
         }
-        if done.is_err() {
-            exit = Exit::CheckFailed;
-        }
-        print(record, done, app)?;
     }
     Ok(exit)
+}
+
+/// The one that is named.
+fn one(
+    id: RunId,
+    args: &AttestArgs,
+    folder: &DeviceFolder,
+    app: &mut App,
+) -> Result<Exit, Failure> {
+    let record = RunBook::of(folder).get(id)?;
+    let mut record = record.ok_or_else(|| {
+        Failure::not_found(format!("this device registered no run `{id}`"))
+            .help("`lodestar run list --here` shows those that it did")
+    })?;
+    if record.stage == Stage::Attested {
+        return already(&record, app);
+    }
+    if let Some(name) = &args.session {
+        let name = SessionName::parse(name)?;
+        let place = app.place(args.project.as_deref())?;
+        let dir = place.readable_session(&name)?;
+        record.was(&dir).map_err(|problem| failure(&problem))?;
+    }
+    let key = Installation::locate()?.log_secret()?;
+    let client = folder.client()?;
+    match wait(finish(folder, &client, &mut record, &key))? {
+        Err(FinishError::Attested) => already(&record, app),
+        Err(problem) => Err(failure(&problem)),
+        done => {
+            print(&record, done, app)?;
+            Ok(Exit::Done)
+        }
+    }
+}
+
+/// What was done is not done twice.
+fn already(record: &RunRecord, app: &mut App) -> Result<Exit, Failure> {
+    let id = record.ticket.id;
+    if app.json {
+        app.out
+            .json(&json!({"run": id, "already_attested": true, "level": record.level}))?;
+        return Ok(Exit::Done);
+    }
+    let level = record.level.map(|level| format!("  {level}"));
+    let mark = app.out.paint.good("✓");
+    writeln!(
+        app.out,
+        "{mark} {id}{}, attested before",
+        level.unwrap_or_default()
+    )?;
+    Ok(Exit::Done)
 }
 
 fn print(
@@ -130,6 +179,7 @@ fn failure(problem: &FinishError) -> Failure {
     match problem {
         FinishError::NoSession => Failure::not_found(text).help("name the session with --session"),
         FinishError::Stopped(_) | FinishError::OtherLogKey => Failure::not_authorised(text),
+        FinishError::OtherKey(_) => Failure::not_authorised(text).help(OTHER_KEY),
         FinishError::OtherRun { .. } | FinishError::Pack(_) | FinishError::DoesNotFollow { .. } => {
             Failure::check(text)
         }

@@ -62,6 +62,7 @@ fn here(args: &ListArgs, app: &mut App) -> Result<Exit, Failure> {
             (Stage::Attested, Some(level)) => level.to_string(),
             (Stage::Attested, None) => "attested".to_owned(),
             (Stage::Opened, _) => "not attested".to_owned(),
+            (Stage::Refused, _) => "refused".to_owned(),
             (Stage::Registered, _) => "no session".to_owned(),
         };
         let session = record
