@@ -29,6 +29,7 @@ const LIMITS: Limits = Limits {
     files: 64,
     events: 1_000,
     contents: 1 << 20,
+    structure: 1 << 16,
 };
 
 /// What was given out for the sample's run.

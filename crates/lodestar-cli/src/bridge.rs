@@ -11,7 +11,7 @@ use std::time::Duration;
 use lodestar_core::id::RunId;
 use lodestar_core::key::SecretKey;
 use lodestar_gateway::client::GatewayClient;
-use lodestar_gateway::device::{DeviceFolder, Whereabouts};
+use lodestar_gateway::device::DeviceFolder;
 use lodestar_gateway::run::{
     self, Finished, Follower, Place, Plan, RegisterError, RunBook, RunRecord, Stage,
 };
@@ -24,7 +24,7 @@ use lodestar_log::SessionDir;
 use serde::Serialize;
 
 use crate::failure::Failure;
-use crate::gateway::device_folder;
+use crate::gateway::DeviceDirArgs;
 use crate::{commands, inert};
 
 /// How long a session waits for its run. An agent waits for the session, and gets one without a run rather than
@@ -69,11 +69,12 @@ pub(crate) struct Bridge {
 
 impl Bridge {
     /// The bridge that a configuration asks for; none where it asks for none. `ready` is a run that was
-    /// registered beforehand.
+    /// registered beforehand; the device is the installation's, unless another is named on the command line.
     pub(crate) fn of(
         config: &Config,
         keys: &Keys,
         ready: Option<RunId>,
+        device: &DeviceDirArgs,
     ) -> Result<Option<Arc<Self>>, Failure> {
         let Some(run) = config.run.clone() else {
             return match ready {
@@ -83,7 +84,7 @@ impl Bridge {
                 )),
             };
         };
-        let folder = device_folder(run.device_dir.as_deref())?;
+        let folder = device.folder()?;
         let identity = folder.identity()?;
         let own = identity
             .gateway
@@ -118,7 +119,9 @@ impl Bridge {
     }
 
     fn client(&self) -> Result<GatewayClient, String> {
-        client(&self.folder, &self.run).map_err(|problem| problem.with_help())
+        self.folder
+            .client()
+            .map_err(|problem| Failure::from(problem).with_help())
     }
 
     async fn registered(&self) -> Result<RunRecord, String> {
@@ -287,16 +290,6 @@ pub(crate) fn plan(run: &Run) -> Result<Plan, String> {
         workflow_hash: recipe.workflow_hash,
         lens_hash: recipe.lens_hash,
     })
-}
-
-/// A client in the device's name, as `[run]` says.
-pub(crate) fn client(folder: &DeviceFolder, run: &Run) -> Result<GatewayClient, Failure> {
-    let identity = folder.identity()?;
-    let gateway = Whereabouts {
-        ca_file: run.ca_file.clone().or(identity.gateway.ca_file.clone()),
-        ..identity.gateway
-    };
-    Ok(gateway.client(Some(folder.token()?))?)
 }
 
 /// Why a run could not be registered, as an exit code.

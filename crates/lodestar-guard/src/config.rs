@@ -279,7 +279,6 @@ impl Config {
         if let Some(TokenSource::File(file)) = self.http.as_ref().map(|http| &http.token) {
             files.push(self.path(file));
         }
-        files.extend(self.run.iter().flat_map(Run::files));
         files.extend(self.tools.files().into_iter().map(|file| self.path(&file)));
         files
     }

@@ -1,10 +1,15 @@
 //! The few ways in which a device's files are read and written: whole or not at all, and nobody else's.
 
-use std::fs::{DirBuilder, File};
+use std::fs::{DirBuilder, File, OpenOptions};
 use std::io::{self, Read as _, Write as _};
-use std::os::unix::fs::{DirBuilderExt as _, PermissionsExt as _};
+use std::os::unix::fs::{
+    DirBuilderExt as _, MetadataExt as _, OpenOptionsExt as _, PermissionsExt as _,
+};
 use std::path::{Path, PathBuf};
 
+use rustix::fs::OFlags;
+use rustix::io::Errno;
+use rustix::process::geteuid;
 use thiserror::Error;
 use zeroize::Zeroizing;
 
@@ -33,6 +38,9 @@ pub enum FileError {
         /// Its mode.
         mode: u32,
     },
+    /// It is a link, no file, or another user's.
+    #[error("`{}` is no regular file of this user; name the file itself, not a link to it", .0.display())]
+    NotOwn(PathBuf),
     /// It is larger than such a file can be, or no text.
     #[error("`{}` is no text of at most {MOST} bytes, so it cannot be what was expected", .0.display())]
     NotText(PathBuf),
@@ -50,15 +58,33 @@ impl FileError {
     }
 }
 
+/// Opens a file for reading: a regular file, of this user, and not through a link. Somebody else's could lead to
+/// what they cannot read themselves, and have it shown where they like.
+fn open(path: &Path) -> Result<File, FileError> {
+    let flags = OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
+    let mut options = OpenOptions::new();
+    let options = options.read(true).custom_flags(flags.bits().cast_signed());
+    let file = match options.open(path) {
+        Err(problem) if problem.raw_os_error() == Some(Errno::LOOP.raw_os_error()) => {
+            return Err(FileError::NotOwn(path.to_owned()));
+        }
+        opened => opened.map_err(FileError::at(path))?,
+    };
+    let found = file.metadata().map_err(FileError::at(path))?;
+    match found.is_file() && found.uid() == geteuid().as_raw() {
+        true => Ok(file),
+        false => Err(FileError::NotOwn(path.to_owned())),
+    }
+}
+
 /// Reads small text.
 pub(crate) fn read(path: &Path) -> Result<String, FileError> {
-    let file = File::open(path).map_err(FileError::at(path))?;
-    read_open(&file, path)
+    read_open(&open(path)?, path)
 }
 
 /// Reads small text with a secret in it, which nobody else may be able to read.
 pub(crate) fn read_private(path: &Path) -> Result<Zeroizing<String>, FileError> {
-    let file = File::open(path).map_err(FileError::at(path))?;
+    let file = open(path)?;
     // Of the file that was opened, not of what the name stands for by now.
     let mode = file.metadata().map_err(FileError::at(path))?;
     let mode = mode.permissions().mode();

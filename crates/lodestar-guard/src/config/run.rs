@@ -8,13 +8,14 @@ use serde::Deserialize;
 use thiserror::Error;
 
 /// A gateway that the session is registered at as a run, and attested to when it is over.
+///
+/// Where the device's keys and token are, and which certificates its gateway has, is not said here: a project's file
+/// is anybody's who writes to the project, and would send them anywhere.
 #[derive(Debug, Clone, Deserialize)]
 #[serde(try_from = "Written")]
 pub struct Run {
     /// Where the gateway is; what it is asked lies below, at `v1/…`.
     pub gateway: ServiceUrl,
-    /// Root certificates in PEM, trusted beside the public ones.
-    pub ca_file: Option<PathBuf>,
     /// The runner that makes the run.
     pub runner: RunnerId,
     /// The agent in whose name it is made.
@@ -27,8 +28,6 @@ pub struct Run {
     pub task_file: Option<PathBuf>,
     /// The prompts that it was given, in their order.
     pub prompt_files: Vec<PathBuf>,
-    /// Where the device's state is: its identity, token and keys; the user's own where nothing is said.
-    pub device_dir: Option<PathBuf>,
 }
 
 /// As it stands in a configuration.
@@ -38,7 +37,6 @@ struct Written {
     gateway: String,
     #[serde(default)]
     allow_loopback_http: bool,
-    ca_file: Option<PathBuf>,
     runner: RunnerId,
     agent: ContenderId,
     terms: TermsId,
@@ -46,7 +44,6 @@ struct Written {
     task_file: Option<PathBuf>,
     #[serde(default)]
     prompt_files: Vec<PathBuf>,
-    device_dir: Option<PathBuf>,
 }
 
 /// Why a table configures no run.
@@ -64,14 +61,12 @@ impl TryFrom<Written> for Run {
         };
         Ok(Self {
             gateway: ServiceUrl::parse(&written.gateway, in_the_clear)?,
-            ca_file: written.ca_file,
             runner: written.runner,
             agent: written.agent,
             terms: written.terms,
             workflow_file: written.workflow_file,
             task_file: written.task_file,
             prompt_files: written.prompt_files,
-            device_dir: written.device_dir,
         })
     }
 }
@@ -79,23 +74,11 @@ impl TryFrom<Written> for Run {
 impl Run {
     /// Relative paths start from the project's root.
     pub(super) fn start_from(&mut self, root: &Path) {
-        let single = [
-            &mut self.ca_file,
-            &mut self.workflow_file,
-            &mut self.task_file,
-            &mut self.device_dir,
-        ];
+        let single = [&mut self.workflow_file, &mut self.task_file];
         let single = single.into_iter().flatten();
         for path in single.chain(&mut self.prompt_files) {
             *path = root.join(&*path);
         }
-    }
-
-    /// What no tool may reach: with the device's keys, anybody could attest anything. Workflow, task and prompts
-    /// are there to be read, and what they were stands in the run's record.
-    pub(super) fn files(&self) -> impl Iterator<Item = PathBuf> {
-        let files = [&self.device_dir, &self.ca_file];
-        files.into_iter().flatten().cloned()
     }
 }
 
@@ -116,10 +99,13 @@ terms = "trm_01900000-0000-7000-8000-000000000003"
 "#;
 
     #[test]
-    fn paths_start_from_the_root_and_the_devices_state_is_out_of_reach() {
-        let text = format!(
-            "{RUN}workflow_file = 'flow.json'\nprompt_files = ['a.md', '/b.md']\ndevice_dir = '.device'\n"
-        );
+    fn paths_start_from_the_root_and_no_project_says_whose_keys_sign() {
+        for named in ["device_dir", "ca_file"] {
+            let text = format!("{RUN}{named} = 'here'\n");
+            let refused = Config::parse(&text, "/").unwrap_err().to_string();
+            assert!(refused.contains(named), "{refused}");
+        }
+        let text = format!("{RUN}workflow_file = 'flow.json'\nprompt_files = ['a.md', '/b.md']\n");
         let config = Config::parse(&text, "/nonexistent/web").unwrap();
         let run = config.run.as_ref().unwrap();
         let root = Path::new("/nonexistent/web");
@@ -128,7 +114,6 @@ terms = "trm_01900000-0000-7000-8000-000000000003"
             run.prompt_files,
             [root.join("a.md"), PathBuf::from("/b.md")]
         );
-        assert!(config.files().contains(&root.join(".device")));
         assert!(!config.files().contains(&root.join("a.md")));
     }
 

@@ -302,12 +302,6 @@ fn run() -> Value {
             flag(),
         ),
         (
-            "ca_file",
-            May,
-            "Root certificates in PEM, trusted beside the public ones.",
-            text(),
-        ),
-        (
             "runner",
             Must,
             "The runner that makes the runs.",
@@ -337,12 +331,6 @@ fn run() -> Value {
             May,
             "The prompts that they were given, in their order.",
             list(text()),
-        ),
-        (
-            "device_dir",
-            May,
-            "Where the device's state is; the user's own where nothing is said.",
-            text(),
         ),
     ])
 }

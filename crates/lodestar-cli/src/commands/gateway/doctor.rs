@@ -16,7 +16,7 @@ use crate::cli::App;
 use crate::commands;
 use crate::configured::ConfigArgs;
 use crate::failure::{Exit, Failure};
-use crate::gateway::{DeviceDirArgs, device_folder, wait};
+use crate::gateway::{DeviceDirArgs, wait};
 
 /// How long the gateway may take: with two questions at once, all of it stays below five seconds.
 const WITHIN: Duration = Duration::from_secs(3);
@@ -44,11 +44,7 @@ pub(crate) struct DoctorArgs {
 pub(crate) fn run(args: &DoctorArgs, app: &mut App) -> Result<Exit, Failure> {
     let configured = args.config.find(app)?;
     let configured = configured.and_then(|it| it.config.run);
-    let folder = match (&args.dir.device_dir, &configured) {
-        (Some(dir), _) => DeviceFolder::at(dir),
-        (None, Some(run)) => device_folder(run.device_dir.as_deref())?,
-        (None, None) => device_folder(None)?,
-    };
+    let folder = args.dir.folder()?;
     let mut findings = Findings::default();
     let identity = match folder.identity() {
         Ok(identity) => identity,

@@ -14,6 +14,7 @@ use super::run::{keys, read_task};
 use crate::bridge::Bridge;
 use crate::commands::ceiling;
 use crate::failure::{Exit, Failure};
+use crate::gateway::DeviceDirArgs;
 
 const AFTER_HELP: &str = "\
 Name it in the client's configuration where a server's command stands:
@@ -44,6 +45,9 @@ pub(crate) struct McpProxyArgs {
     /// Up to which rung calls run unasked, 0 to 3 [default: what the configuration says]
     #[arg(long, value_name = "RUNG", value_parser = ceiling)]
     auto_approve_up_to: Option<Ceiling>,
+
+    #[command(flatten)]
+    device: DeviceDirArgs,
 
     /// The task: values in it count as given
     #[arg(long, value_name = "TEXT", conflicts_with = "task_file")]
@@ -80,7 +84,7 @@ pub(crate) fn run(args: &McpProxyArgs) -> Result<Exit, Failure> {
         (None, None) => None,
     };
     let keys = keys(&config)?;
-    let bridge = Bridge::of(&config, &keys, args.run)?;
+    let bridge = Bridge::of(&config, &keys, args.run, &args.device)?;
     let settings = Settings {
         keys,
         config,

@@ -19,6 +19,7 @@ use crate::bridge::{Became, Bridge};
 use crate::cli::App;
 use crate::commands::ceiling;
 use crate::failure::{Exit, Failure};
+use crate::gateway::DeviceDirArgs;
 use crate::installation::Installation;
 use crate::output::Out;
 use crate::text::wrapped;
@@ -71,6 +72,9 @@ pub(crate) struct RunArgs {
     #[arg(long, value_name = "RUNG", value_parser = ceiling)]
     auto_approve_up_to: Option<Ceiling>,
 
+    #[command(flatten)]
+    device: DeviceDirArgs,
+
     /// A file with the task: values in it count as given
     #[arg(long, value_name = "FILE")]
     task_file: Option<PathBuf>,
@@ -93,7 +97,7 @@ pub(crate) fn run(args: &RunArgs, app: &mut App) -> Result<Exit, Failure> {
     let task = args.task_file.as_deref().map(read_task).transpose()?;
     let root = config.root().to_owned();
     let keys = keys(&config)?;
-    let bridge = Bridge::of(&config, &keys, args.run)?;
+    let bridge = Bridge::of(&config, &keys, args.run, &args.device)?;
     // People answer with `lodestar approve`, or through the server that the configuration names; how long a
     // call waits for them, the configuration says.
     let mut people = channel::configured(&config).map_err(|e| Failure::usage(e.to_string()))?;

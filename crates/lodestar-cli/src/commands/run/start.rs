@@ -9,7 +9,7 @@ use crate::bridge;
 use crate::cli::App;
 use crate::configured::ConfigArgs;
 use crate::failure::{Exit, Failure};
-use crate::gateway::{device_folder, wait};
+use crate::gateway::{DeviceDirArgs, wait};
 
 const AFTER_HELP: &str = "\
 The run is what `[run]` in the configuration says. A session is opened as it with
@@ -25,6 +25,9 @@ Examples:
 pub(crate) struct StartArgs {
     #[command(flatten)]
     config: ConfigArgs,
+
+    #[command(flatten)]
+    dir: DeviceDirArgs,
 }
 
 pub(crate) fn run(args: &StartArgs, app: &mut App) -> Result<Exit, Failure> {
@@ -35,8 +38,8 @@ pub(crate) fn run(args: &StartArgs, app: &mut App) -> Result<Exit, Failure> {
         Failure::usage("the configuration has no `[run]`, which says what the run is to be")
     })?;
     let plan = bridge::plan(run).map_err(Failure::usage)?;
-    let folder = device_folder(run.device_dir.as_deref())?;
-    let client = bridge::client(&folder, run)?;
+    let folder = args.dir.folder()?;
+    let client = folder.client()?;
     let record = wait(register(&folder, &client, plan))?.map_err(bridge::not_registered)?;
     if app.json {
         app.out.json(&record)?;
