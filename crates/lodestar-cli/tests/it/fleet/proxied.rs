@@ -293,14 +293,14 @@ fn a_run_whose_proxy_was_killed_is_closed_by_the_next_session_and_attested_later
     assert_eq!(ran.text(), "cut off");
     let [cut] = <[Value; 1]>::try_from(proxied.runs()).expect("one run");
     let (id, session) = (text(&cut["ticket"]["id"]), text(&cut["session"]["session"]));
-    // Dropped, the proxy is killed: nothing is closed.
+    // By SIGKILL: nothing is closed, and the gateway hears no more of it.
     let pid = rustix::process::Pid::from_raw(i32::try_from(agent.pid()).expect("a pid"));
     rustix::process::kill_process(pid.expect("a pid"), rustix::process::Signal::KILL)
         .expect("killed");
     assert_eq!(agent.ended(), None, "by a signal");
-    // A session that nobody closed is not one that kept to its terms: nothing is attested of it.
-    let early = proxied.device.run(&["run", "attest", id]);
-    assert_ne!(early.code, 0, "{early:?}");
+    // A session that nobody closed may go on: nothing is attested of it.
+    let early = proxied.device.run(&["run", "attest", id]).expect(1);
+    assert!(early.err.contains("is not closed"), "{}", early.err);
     let shown = proxied.fleet.owner.json(&["run", "show", id]);
     assert_eq!(shown.get("evaluation"), None, "{shown}");
 
