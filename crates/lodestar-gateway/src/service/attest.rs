@@ -183,6 +183,9 @@ fn look_up(
     let attestation = said.attestation();
     if !desk.lacks(Defence::AttestationFields) {
         same_run(&run, &attestation.predicate)?;
+        let session = runs::session(desk.sql, id)?;
+        let is_its = session.is_some_and(|known| known.session == attestation.session);
+        compare(&[("session", is_its)])?;
     }
     let bundle = bundles::get(desk.sql, id, attestation.predicate.bundle)?;
     let Some(bundle) = bundle else {
@@ -200,9 +203,6 @@ fn look_up(
     let before = checkpoints.into_iter();
     let before = before.filter(|checkpoint| checkpoint.received_at <= bundle.received_at);
     let checkpoints: Vec<_> = before.map(|checkpoint| checkpoint.note).collect();
-    let session = runs::session(desk.sql, id)?;
-    let is_its = session.is_some_and(|known| known.session == attestation.session);
-    compare(&[("session", is_its)])?;
     let terms = terms::get(desk.sql, run.terms)?.ok_or(Code::TermsUnknown)?;
     Ok(Case {
         session: attestation.session.clone(),

@@ -8,7 +8,7 @@ use serde_json::json;
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::TcpStream;
 
-use crate::world::{World, key, name, sqlite};
+use crate::world::{World, key, name, signed, sqlite, stated};
 
 async fn connected(world: &World) -> TcpStream {
     let address = world.url.strip_prefix("http://").unwrap();
@@ -45,12 +45,46 @@ async fn one_token_cannot_ask_for_more_than_its_share_and_others_can_still() {
     }
     assert!((10..=15).contains(&refused), "{refused}");
     assert!(berta.client.account().await.is_ok());
-    // A flood is on record, and does not fill it.
+    // A flood is on record, all of it, and does not fill it.
     let events = world.events().await;
     let flood = events
         .iter()
         .filter(|(_, payload)| payload["code"] == "rate_limited");
-    assert_eq!(flood.count(), 1);
+    let times: Vec<u64> = flood
+        .map(|(_, payload)| payload["times"].as_u64().unwrap_or(1))
+        .collect();
+    assert_eq!((times.len(), times.iter().sum()), (2, refused));
+}
+
+#[tokio::test]
+async fn a_refusal_is_recorded_also_of_whoever_hung_up() {
+    const TIMES: usize = 30;
+    let mut world = World::on(sqlite()).await;
+    let owner = world.owner("anna", 10).await;
+    let machine = owner.approved(&world, "laptop", 20).await;
+    let (id, token) = (machine.id, &machine.token);
+    for _ in 0..TIMES {
+        let forged = signed(machine.beating(&[]), &key(66), world.now());
+        let body = stated(&forged).to_string();
+        let long = body.len();
+        let mut stream = connected(&world).await;
+        let request = format!(
+            "POST /v1/devices/{id}/heartbeats HTTP/1.1\r\nhost: x\r\nauthorization: Bearer {token}\r\n\
+             content-type: application/json\r\ncontent-length: {long}\r\n\r\n{body}"
+        );
+        stream.write_all(request.as_bytes()).await.unwrap();
+        // Whether it was read is not known; that it was sent whole is.
+        stream.shutdown().await.unwrap();
+        drop(stream);
+    }
+    // Others are answered behind them.
+    tokio::time::sleep(Duration::from_millis(300)).await;
+    owner.client.account().await.unwrap();
+    let events = world.events().await;
+    let refused = events
+        .iter()
+        .filter(|(_, payload)| payload["code"] == "signature_invalid");
+    assert_eq!(refused.count(), TIMES);
 }
 
 #[tokio::test]

@@ -48,10 +48,10 @@ pub(super) fn probes() -> Vec<Probe> {
             name: "attestation-cannot-be-reused-for-another-run",
             pack: CORE,
             section: Devices,
-            scenario: "A trusted machine makes one honest run and registers a second one, for which it hands in \
-                       checkpoint and log of the first. It hands in its word on the first run for the second, signs a \
+            scenario: "A trusted machine makes one honest run and registers a second one, for which it shows \
+                       the session of the first, then its log behind a checkpoint of another. It hands in its word on the first run for the second, signs a \
                        new one for the second over the log of the first, and hands in each a second time.",
-            asserts: "A word counts for the run that it names, once; and a log that was opened for another run is not \
+            asserts: "A session is one run. A word counts for the run that it names, once; and a log that was opened for another run is not \
                       verified, so that the second run never reaches execution_verified.",
             does_not_claim: "That the work was not done before and only repeated for the second run.",
             class: "ASI03 AML.T0073",
@@ -217,8 +217,12 @@ fn reused(stage: &Stage) -> Outcome {
         );
         let ran = machine.work(&first).await?;
         let (word, packed) = machine.deliver(&first, &ran).await?;
-        // The machine is its owner's enemy: it hands in the same log for the second run.
-        machine.client.checkpoint(second.run, &ran.note()?).await?;
+        // The machine is its owner's enemy: it shows the same session for the second run, and, that being in vain, the
+        // same log behind a checkpoint of another session.
+        let answer = machine.client.checkpoint(second.run, &ran.note()?).await;
+        refused(answer, Code::SessionTaken, "the session of another run")?;
+        let own = machine.work(&second).await?;
+        machine.client.checkpoint(second.run, &own.note()?).await?;
         machine.send(&second, &ran.packed()?.0, &packed).await?;
         let none = Claims::default();
         let answer = machine.vouch(second.run, &word, none).await;
@@ -239,7 +243,8 @@ fn reused(stage: &Stage) -> Outcome {
             let answer = machine.vouch(run, &word, none).await;
             refused(answer, Code::AttestationReused, "a word that was given")?;
         }
-        let anew = machine.word(&second, &ran, &packed)?;
+        let mut anew = machine.word(&second, &ran, &packed)?;
+        anew.session = own.dir.session().clone();
         let attested = machine.vouch(second.run, &anew, none).await?;
         no_more(
             &attested,
