@@ -169,9 +169,9 @@ impl Daemon {
             }
         };
         self.obey(None)?;
-        self.note(&Heard::Answer)?;
         // Before every beat: runners are bound and keys rotated while it runs.
         if !is_due && self.is_key_known && !folder.is_rotating() {
+            self.note(&Heard::Answer)?;
             return Ok(false);
         }
         let looked = match permission.look(&client).await {
@@ -188,7 +188,7 @@ impl Daemon {
             // The beat is for the next round, which asks again.
             None => (self.answer(&client, &signer).await?, false),
             Some(_) if is_due => (self.beat(&client, &signer).await?, true),
-            Some(_) => return Ok(false),
+            Some(_) => (Heard::Answer, false),
         };
         self.note(&heard)?;
         Ok(is_beat && matches!(heard, Heard::Answer))

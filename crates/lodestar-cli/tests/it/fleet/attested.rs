@@ -2,7 +2,7 @@
 
 use serde_json::json;
 
-use super::world::{Fleet, facts, mode, none, session, text};
+use super::world::{Fleet, facts, mode, none, session, session_as, text};
 
 #[test]
 fn three_machines_become_devices_and_one_of_them_makes_runs_that_are_fully_trusted() {
@@ -245,4 +245,114 @@ fn a_key_is_rotated_by_three_signatures_and_the_daemon_takes_it_up() {
     });
     assert_eq!(fleet.shown("build-1")["level"], "approved");
     drop(daemon);
+}
+
+#[test]
+fn another_session_does_not_take_the_place_of_the_one_that_a_run_was() {
+    let mut fleet = Fleet::new(1);
+    fleet.approved(0, "build-1");
+    fleet.ready_to_run(0, "build-1");
+    let first = session(&fleet.devices[0]).expect(0).json();
+    let run = fleet.devices[0].start();
+    fleet.stop();
+    let device = &fleet.devices[0];
+    session_as(device, &run).expect(0);
+    let before = device.record(&run);
+    assert_eq!(before["stage"], "opened");
+
+    let args = ["run", "attest", &run, "--session", text(&first["session"])];
+    let refused = device.run(&args).expect(1);
+    assert!(refused.err.contains("is not this run"), "{}", refused.err);
+    assert_eq!(device.record(&run)["session"], before["session"]);
+
+    // A program of one's own opened it: the record says nothing of a session until somebody does.
+    let mut bare = before.clone();
+    bare["stage"] = json!("registered");
+    let fields = bare.as_object_mut().expect("an object");
+    fields.remove("session");
+    fields.remove("problem");
+    device.keep_record(&run, &bare);
+    let named = text(&before["session"]["session"]);
+    let args = ["run", "attest", &run, "--root", "work", "--session", named];
+    let outside = device.command(&args).current_dir(device.path("")).output();
+    let outside = outside.expect("started");
+    assert_eq!(outside.status.code(), Some(2), "{outside:?}");
+    let kept = device.record(&run);
+    assert_eq!(kept["stage"], "opened", "it is tried again from now on");
+    let log = std::path::Path::new(text(&kept["session"]["log"]));
+    assert!(log.is_absolute(), "{log:?}");
+
+    fleet.serve();
+    let device = &fleet.devices[0];
+    assert_eq!(device.json(&["run", "attest"])["run"], run.as_str());
+    // What was done is not done twice.
+    let again = device.json(&["run", "attest", &run]);
+    assert_eq!(
+        (&again["already_attested"], &again["level"]),
+        (&json!(true), &json!("agent_verified"))
+    );
+    assert_eq!(device.record(&run)["stage"], "attested");
+}
+
+#[test]
+fn a_run_is_attested_with_the_key_that_the_gateway_has_or_nothing_is_signed() {
+    let fleet = Fleet::new(2);
+    fleet.approved(0, "build-1");
+    fleet.enrol(1, "build-2");
+    fleet.ready_to_run(0, "build-1");
+    let device = &fleet.devices[0];
+    let owner =
+        std::fs::read_to_string(fleet.owner.path("config/operators/anna.pub")).expect("there");
+    let file = fleet.path("rotation.json");
+    let file = file.to_str().expect("UTF-8");
+    let args = [
+        "device",
+        "rotate",
+        "--owner-key",
+        owner.trim(),
+        "--out",
+        file,
+    ];
+    device.json(&args);
+    fleet
+        .owner
+        .json(&["device", "rotate", "--sign", file, "--yes"]);
+    // No daemon runs that would take the new key up.
+    let done = session(device).expect(0);
+    assert_eq!(done.json()["run"]["level"], "agent_verified", "{done:?}");
+    assert!(!device.path("config/device/next.key").exists());
+
+    let own = device.path("config/device/device.key");
+    let kept = std::fs::read(&own).expect("there");
+    let other = fleet.devices[1].path("config/device/device.key");
+    std::fs::copy(other, &own).expect("copied");
+    // More often than bad signatures are forgiven.
+    for _ in 0..4 {
+        let done = session(device).expect(0);
+        assert!(
+            done.err.contains("another key of this device"),
+            "{}",
+            done.err
+        );
+    }
+    assert_eq!(fleet.shown("build-1")["level"], "approved");
+    std::fs::write(&own, kept).expect("written");
+    let attested = device.run(&["run", "attest", "--json"]).expect(0).ndjson();
+    assert_eq!(attested.len(), 4);
+}
+
+#[test]
+fn a_log_that_is_larger_than_the_gateway_takes_is_told_by_the_limit_to_raise() {
+    let mut fleet = Fleet::new(1);
+    fleet.approved(0, "build-1");
+    fleet.ready_to_run(0, "build-1");
+    let config = fleet.path("gateway.toml");
+    let text = std::fs::read_to_string(&config).expect("there");
+    let text = text.replace("[http]", "[http]\nbundle_bytes = 1024");
+    std::fs::write(&config, text).expect("written");
+    fleet.stop();
+    fleet.serve();
+    let done = session(&fleet.devices[0]).expect(0);
+    assert!(done.err.contains("`bundle_bytes`"), "{}", done.err);
+    assert_eq!(done.json()["run"].get("level"), None);
 }

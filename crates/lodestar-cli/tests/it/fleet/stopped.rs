@@ -1,6 +1,6 @@
 //! A kill switch and a pause are obeyed within ten seconds, by everything that signs.
 
-use super::world::{Fleet, OBEYED, PATIENCE, session, text, wait_until};
+use super::world::{Fleet, OBEYED, PATIENCE, mode, session, text, wait_until};
 
 /// Waits until the device stopped, and sees that nothing of it is heard any more.
 fn obeyed(fleet: &Fleet, why: &str) {
@@ -129,4 +129,74 @@ fn a_device_that_is_revoked_or_blocked_stops_for_good() {
         .owner
         .run(&["device", "approve", "build-1", "--yes"])
         .expect(4);
+}
+
+#[test]
+fn neither_a_challenge_nor_a_rotation_is_signed_while_signing_is_stopped() {
+    let fleet = Fleet::new(2);
+    fleet.approved(0, "build-1");
+    // No daemon runs that could have heard of it.
+    fleet.platform(&["kill-switch", "on", "--reason", "a rehearsal"]);
+    let enrolled = fleet.enrol(1, "build-2");
+    assert_eq!(enrolled["challenge"], "open");
+    let owner =
+        std::fs::read_to_string(fleet.owner.path("config/operators/anna.pub")).expect("there");
+    let file = fleet.path("rotation.json");
+    let out = file.to_str().expect("UTF-8");
+    let args = [
+        "device",
+        "rotate",
+        "--owner-key",
+        owner.trim(),
+        "--out",
+        out,
+    ];
+    let refused = fleet.devices[0].run(&args).expect(4);
+    assert!(
+        refused.err.contains("stopped all signing"),
+        "{}",
+        refused.err
+    );
+    assert!(!file.exists());
+    assert_eq!(fleet.devices[0].state()["stopped"], "kill_switch");
+
+    fleet.platform(&["kill-switch", "off", "--reason", "it is over"]);
+    fleet.devices[0].json(&args);
+    assert_eq!(fleet.devices[0].state().get("stopped"), None);
+    let daemon = fleet.devices[1].daemon();
+    wait_until(PATIENCE, "the challenge is answered", || {
+        fleet.shown("build-2")["challenge_passed_at"].is_string()
+    });
+    drop(daemon);
+}
+
+#[test]
+fn a_machine_whose_device_is_revoked_becomes_another_with_another_key() {
+    let fleet = Fleet::new(1);
+    let id = fleet.approved(0, "build-1");
+    let device = &fleet.devices[0];
+    let before = fleet.shown("build-1");
+    let refused = fleet.enrol_anew(0, "build-2").expect(2);
+    let help = refused.error()["help"].clone();
+    assert!(text(&help).contains("revoked"), "{help}");
+
+    // Nothing here has heard of it yet.
+    fleet
+        .owner
+        .json(&["device", "revoke", "build-1", "--reason", "stolen", "--yes"]);
+    let enrolled = fleet.enrol_anew(0, "build-3").expect(0).json();
+    assert_eq!(enrolled["challenge"], "answered");
+    assert_ne!(enrolled["key"], before["key"]);
+    let aside = device.path(&format!("config/device/device.{id}"));
+    assert_eq!(mode(&aside), 0o700);
+    for kept in ["device.json", "device.key", "token", "state.json"] {
+        assert_eq!(mode(&aside.join(kept)), 0o600, "{kept}");
+    }
+    fleet.owner.json(&["device", "approve", "build-3", "--yes"]);
+    let daemon = device.daemon();
+    wait_until(PATIENCE, "it beats", || {
+        fleet.shown("build-3")["last_heartbeat"].is_string()
+    });
+    assert_eq!(fleet.shown("build-1")["level"], "revoked");
+    drop(daemon);
 }

@@ -61,7 +61,12 @@ fn tokens_are_private_files_and_each_opens_what_it_is_for() {
     let fleet = Fleet::new(2);
     let owner_token = fleet.owner.path("owner.token");
     assert_eq!(mode(&owner_token), 0o600);
-    assert_eq!(mode(&fleet.owner.path("config/gateway/owner.token")), 0o600);
+    let kept = fleet.owner.path("config/gateway/owner.json");
+    assert_eq!(mode(&kept), 0o600);
+    // What others could have read is refused there too.
+    fs::set_permissions(&kept, Permissions::from_mode(0o644)).expect("changed");
+    fleet.owner.run(&["device", "list"]).expect(4);
+    fs::set_permissions(&kept, Permissions::from_mode(0o600)).expect("changed");
     // What others could have read is refused, whoever it is of.
     fs::set_permissions(&owner_token, Permissions::from_mode(0o640)).expect("changed");
     let path = owner_token.to_str().expect("UTF-8");
@@ -103,6 +108,17 @@ fn tokens_are_private_files_and_each_opens_what_it_is_for() {
     ];
     let refused = fleet.owner.run(&elsewhere).expect(4);
     assert!(refused.err.contains("no token to show"), "{}", refused.err);
+
+    // The gateway that is kept is the same one however it is spelt, and reached as it was kept.
+    let spelt = format!("{}/", fleet.url());
+    fleet
+        .owner
+        .run(&["device", "list", "--gateway", &spelt])
+        .expect(0);
+    let none = ["device", "list", "--ca-file", "/nonexistent/ca.pem"];
+    let refused = fleet.owner.run(&none);
+    assert_ne!(refused.code, 0, "{refused:?}");
+    assert!(refused.err.contains("ca.pem"), "{}", refused.err);
 
     // A device's token neither approves nor lists nor makes tokens, an enrol token works once.
     let device_token = device_token.to_str().expect("UTF-8");

@@ -411,3 +411,76 @@ pub(crate) fn facts(evaluation: &Value) -> Vec<&str> {
 pub(crate) fn none() -> Value {
     json!(null)
 }
+
+impl Fleet {
+    /// Enrols a machine once more, with a token of its own.
+    pub(crate) fn enrol_anew(&self, n: usize, name: &str) -> Run {
+        let token = self.owner.path(&format!("anew-{name}.token"));
+        let token = token.to_str().expect("UTF-8");
+        self.owner.json(&["token", "issue", "--out", token]);
+        let url = self.url();
+        self.devices[n].run(&[
+            "device",
+            "enroll",
+            name,
+            "--gateway",
+            &url,
+            "--allow-loopback-http",
+            "--token-file",
+            token,
+            "--json",
+        ])
+    }
+
+    /// Where the gateway listens, for whoever takes its place.
+    pub(crate) fn address(&self) -> (Ipv4Addr, u16) {
+        (Ipv4Addr::LOCALHOST, self.port)
+    }
+}
+
+impl Machine {
+    /// What is known here of a run.
+    #[track_caller]
+    pub(crate) fn record(&self, run: &str) -> Value {
+        let path = self.path(&format!("config/device/runs/{run}.json"));
+        serde_json::from_str(&fs::read_to_string(path).expect("there")).expect("JSON")
+    }
+
+    pub(crate) fn keep_record(&self, run: &str, record: &Value) {
+        let name = format!("config/device/runs/{run}.json");
+        self.write(&name, &record.to_string());
+    }
+
+    /// The folder of the session that a run was.
+    #[track_caller]
+    pub(crate) fn session_of(&self, run: &str) -> PathBuf {
+        let place = &self.record(run)["session"];
+        let log = Path::new(text(&place["log"]));
+        log.join(text(&place["project"]))
+            .join(text(&place["session"]))
+    }
+
+    /// Registers a run, and gives its id.
+    #[track_caller]
+    pub(crate) fn start(&self) -> String {
+        text(&self.json(&["run", "start"])["ticket"]["id"]).to_owned()
+    }
+}
+
+/// A governed session as a run that was registered.
+pub(crate) const AS_RUN: [&str; 8] = [
+    "guard",
+    "run",
+    "--config",
+    "lodestar.toml",
+    "--script",
+    "script.toml",
+    "--json",
+    "--run",
+];
+
+pub(crate) fn session_as(device: &Machine, run: &str) -> Run {
+    let mut args = AS_RUN.to_vec();
+    args.push(run);
+    device.run(&args)
+}
