@@ -3,7 +3,7 @@
 use std::fs::{self, Permissions};
 use std::os::unix::fs::PermissionsExt as _;
 
-use super::world::{Fleet, mode, text};
+use super::world::{Fleet, mode, session, text};
 use crate::world::World;
 
 #[test]
@@ -173,4 +173,41 @@ fn tokens_are_private_files_and_each_opens_what_it_is_for() {
         .owner
         .run(&["token", "issue", "--out", second])
         .expect(2);
+}
+
+#[test]
+fn no_project_and_no_link_leads_to_a_devices_token() {
+    let fleet = Fleet::new(1);
+    fleet.approved(0, "build-1");
+    fleet.ready_to_run(0, "build-1");
+    let device = &fleet.devices[0];
+    let config = fs::read_to_string(device.path("work/lodestar.toml")).expect("there");
+    // A folder that somebody put into the project, with links to what only this user can read.
+    let theirs = device.path("work/dev");
+    fs::create_dir(&theirs).expect("made");
+    let own = device.path("config/device");
+    fs::copy(own.join("device.json"), theirs.join("device.json")).expect("copied");
+    for secret in ["device.key", "token"] {
+        std::os::unix::fs::symlink(own.join(secret), theirs.join(secret)).expect("linked");
+    }
+    for named in ["device_dir = \"dev\"", "ca_file = \"dev/ca.pem\""] {
+        device.write("work/lodestar.toml", &format!("{config}{named}\n"));
+        session(device).expect(2);
+    }
+    // Another gateway than the one that this device is enrolled at is not spoken to.
+    let other = config.replace(&fleet.url(), "http://127.0.0.1:9");
+    assert_ne!(other, config);
+    device.write("work/lodestar.toml", &other);
+    let refused = session(device).expect(2);
+    assert!(
+        refused.err.contains("this device is one of"),
+        "{}",
+        refused.err
+    );
+    // Named on the command line, the folder is used, and what is a link in it is not.
+    device.write("work/lodestar.toml", &config);
+    let args = ["device", "show", "--device-dir", "dev"];
+    let refused = device.run(&args);
+    assert_ne!(refused.code, 0, "{refused:?}");
+    assert!(refused.err.contains("not a link"), "{}", refused.err);
 }
