@@ -131,12 +131,12 @@ fn a_run_is_as_far_proved_as_its_first_missing_fact_allows() {
     let (level, problem) = level_of(&format!("{config}\n[tools.\"fs.write\"]\nroot = \".\"\n"));
     assert_eq!(level, "execution_verified");
     assert!(text(&problem).contains("fs.write"), "{problem}");
-    // Another policy than was registered: the device's word is not taken at all, and nothing above its owner's is left.
+    // Another policy than was registered: the device's word is not taken at all.
     let run = became(&config.replace("ceiling = 2", "ceiling = 3"));
     assert_eq!(run.get("level"), None);
     assert!(text(&run["problem"]).contains("policy"), "{run}");
     let shown = fleet.owner.json(&["run", "show", text(&run["run"])]);
-    assert_eq!(shown["evaluation"]["level"], "agent_verified");
+    assert_eq!(shown.get("evaluation"), None);
     fleet
         .owner
         .json(&["runner", "unbind", "nightly-0", "build-1", "--yes"]);
