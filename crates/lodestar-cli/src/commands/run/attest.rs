@@ -17,9 +17,9 @@ use crate::place::SessionName;
 
 const AFTER_HELP: &str = "\
 A run is attested by the session that it was, which has to be closed. Without a run, all are attested
-whose sessions were opened here and are over, and that were not yet. What was done is not done twice, and what the
-gateway says is kept beside the session's log, where the trust report finds it. Exits with 1 if one
-could not be attested.
+whose sessions were opened here, are over, and were not attested yet. What was done is not done twice,
+and what the gateway says is kept beside the session's log, where the trust report finds it. Exits
+with 1 if one could not be attested.
 
 Examples:
   lodestar run attest

@@ -233,7 +233,7 @@ fn a_gateway_that_never_answers_holds_up_neither_the_beginning_nor_the_end_of_a_
     let process = Process::start(command.stdout(Stdio::null()).stderr(errors));
     wait_until(PATIENCE, "its session is over", || {
         device.record(&run)["stage"] == "opened"
-            && File::open(device.session_of(&run).join("events.jsonl")).is_ok_and(|mut events| {
+            && File::open(device.session_of(&run).join("events.ndjson")).is_ok_and(|mut events| {
                 let mut text = String::new();
                 events.read_to_string(&mut text).expect("read");
                 text.contains("session.closed")
