@@ -169,12 +169,12 @@ impl Shared {
     pub(super) async fn tell_flood(&self) {
         let times = {
             let mut flood = self.flood.lock().unwrap_or_else(PoisonError::into_inner);
+            if flood.since == 0 {
+                return;
+            }
             flood.recorded = Some(Instant::now());
             std::mem::take(&mut flood.since)
         };
-        if times == 0 {
-            return;
-        }
         let refused = Refused {
             kind: EventType::GATEWAY_REFUSED,
             route: "any".to_owned(),

@@ -183,9 +183,6 @@ fn look_up(
     let attestation = said.attestation();
     if !desk.lacks(Defence::AttestationFields) {
         same_run(&run, &attestation.predicate)?;
-        let session = runs::session(desk.sql, id)?;
-        let is_its = session.is_some_and(|known| known.session == attestation.session);
-        compare(&[("session", is_its)])?;
     }
     let bundle = bundles::get(desk.sql, id, attestation.predicate.bundle)?;
     let Some(bundle) = bundle else {
@@ -198,6 +195,11 @@ fn look_up(
         ("root", attestation.root == bundle.root),
         ("size", attestation.predicate.size == bundle.size),
     ])?;
+    if !desk.lacks(Defence::AttestationFields) {
+        let session = runs::session(desk.sql, id)?;
+        let is_its = session.is_some_and(|known| known.session == attestation.session);
+        compare(&[("session", is_its)])?;
+    }
     let log_key = log_key(desk, &run)?;
     let checkpoints = runs::checkpoints(desk.sql, id)?;
     let before = checkpoints.into_iter();

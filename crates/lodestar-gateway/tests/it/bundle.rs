@@ -617,6 +617,7 @@ fn the_reference_page_has_every_code_and_limit() {
         limits.files as u64,
         limits.events,
         limits.contents,
+        limits.structure,
     ] {
         assert!(page.contains(&grouped(limit)), "{limit}");
     }

@@ -178,9 +178,9 @@ impl Load {
                 }
                 Err(problem) => match problem.code() {
                     // It was taken: just now, or before the service was gone.
-                    Some(Code::AttestationReused | Code::BeingJudged | Code::NonceReused) => {
-                        known += 1
-                    }
+                    Some(Code::AttestationReused | Code::NonceReused) => known += 1,
+                    // Nobody knows yet what comes of the other.
+                    Some(Code::BeingJudged) => {}
                     _ => self.unknown(&problem).await,
                 },
             }

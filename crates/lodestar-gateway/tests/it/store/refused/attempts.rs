@@ -1,7 +1,7 @@
 //! The attempts. Everything is there twice, under 1 and 2 for the accounts that it belongs to; devices 10 and 20 are
 //! pending and have a key.
 
-use super::{Attempt, DOUBLE, FIXED, NOT_OWN, UNFIT, rule};
+use super::{Attempt, DOUBLE, FIXED, NOT_OWN, UNFIT, Words, rule};
 
 const ORDER: &str = "INSERT INTO orders (digest, account, kind, nonce, received_at)
      VALUES ({digest new order}, {account 1}, 'test', {nonce 9001}, {at 70})";
@@ -26,6 +26,15 @@ const UNBIND: &str = "UPDATE bindings SET unbound_at = {at 71} WHERE device = {d
 const BEAT: &str = "UPDATE devices SET last_heartbeat = {at 77}, continuous_since = {at 77} WHERE id = {device 10}";
 const RUN_3: &str = "INSERT INTO runs (id, account, device, runner, agent, terms, policy, nonce, registered_at)
      VALUES ({run 3}, {account 1}, {device 1}, {runner 1}, {agent 1}, {terms 1}, {digest policy}, {nonce 9003}, {at 70})";
+const RUN_4_OF_2: &str = "INSERT INTO runs (id, account, device, runner, agent, terms, policy, nonce, registered_at)
+     VALUES ({run 4}, {account 2}, {device 2}, {runner 2}, {agent 2}, {terms 2}, {digest policy}, {nonce 9004}, {at 70})";
+const SUBMISSION_3: &str = "INSERT INTO submissions (id, account, content, created_at)
+     VALUES ({submission 3}, {account 1}, 'more', {at 70})";
+/// Rows number themselves.
+const NUMBERED: Words = Words(
+    "rows number themselves",
+    "cannot insert a non-DEFAULT value",
+);
 
 pub(super) fn all() -> Vec<Attempt> {
     let mut all = Vec::new();
@@ -413,10 +422,37 @@ fn own() -> Vec<Attempt> {
                  VALUES ({battle 2}, {account 1}, {agent 1}, {at 71})",
         },
         Attempt {
-            what: "hand in another account's run",
-            before: &[RUN_3],
+            what: "let one run earn behind two submissions",
+            before: &[RUN_3, SUBMISSION_3],
             unlawful: "INSERT INTO submission_runs (submission, run, account)
-                 VALUES ({submission 1}, {run 2}, {account 1})",
+                 VALUES ({submission 3}, {run 1}, {account 1})",
+            because: DOUBLE,
+            lawful: "INSERT INTO submission_runs (submission, run, account)
+                 VALUES ({submission 3}, {run 3}, {account 1})",
+        },
+        Attempt {
+            what: "have the last word on a run for good",
+            before: &[],
+            unlawful: "INSERT INTO evaluations (n, id, run, account, attestation, facts, level, stopped_by, cause, at)
+                 VALUES (9223372036854775807, {evaluation 9}, {run 1}, {account 1}, {attestation 1}, 4095, 'fully_trusted',
+                 NULL, 'test', {at 70})",
+            because: NUMBERED,
+            lawful: "INSERT INTO evaluations (id, run, account, attestation, facts, level, stopped_by, cause, at)
+                 VALUES ({evaluation 9}, {run 1}, {account 1}, {attestation 1}, 4095, 'fully_trusted', NULL, 'test', {at 70})",
+        },
+        Attempt {
+            what: "move a device as the last move for good",
+            before: &[],
+            unlawful: "INSERT INTO device_transitions (n, device, from_level, to_level, event, actor, at, cause)
+                 VALUES (9223372036854775807, {device 1}, 'trusted', 'approved', 'demote', 'server', {at 71}, 'test')",
+            because: NUMBERED,
+            lawful: DEMOTE,
+        },
+        Attempt {
+            what: "hand in another account's run",
+            before: &[RUN_3, RUN_4_OF_2],
+            unlawful: "INSERT INTO submission_runs (submission, run, account)
+                 VALUES ({submission 1}, {run 4}, {account 1})",
             because: NOT_OWN,
             lawful: "INSERT INTO submission_runs (submission, run, account)
                  VALUES ({submission 1}, {run 3}, {account 1})",
