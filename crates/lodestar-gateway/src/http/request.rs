@@ -12,7 +12,7 @@ use axum::http::{HeaderMap, HeaderValue, Method, StatusCode, header};
 use axum::response::Response;
 use axum::routing::{MethodFilter, MethodRouter};
 use lodestar_core::event::EventType;
-use tokio::sync::Semaphore;
+use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
 use super::body::{Allowance, Pieces, is_of_type};
 use super::limits::{From, Limits};
@@ -108,7 +108,7 @@ pub(super) fn router(shared: &Arc<Shared>, face: Face) -> Router {
                     .map(|(name, value)| (name.to_owned(), value.to_owned()))
                     .collect()
             });
-            async move { shared.whole(route, parameters, request).await }
+            async move { shared.handle(&route, parameters, request).await }
         };
         let before = paths.remove(path).unwrap_or_default();
         paths.insert(path, before.on(filter, handler));
@@ -122,11 +122,7 @@ pub(super) fn router(shared: &Arc<Shared>, face: Face) -> Router {
         move |request: Request| {
             let shared = Arc::clone(&shared);
             let from = origin(&request);
-            async move {
-                let telling = tokio::spawn(async move { shared.nowhere(code, from).await });
-                let told = telling.await;
-                told.unwrap_or_else(|_| failure(&Refusal::of(Code::Internal)))
-            }
+            async move { shared.nowhere(code, from).await }
         }
     };
     router
@@ -140,24 +136,9 @@ fn origin(request: &Request) -> From {
 }
 
 impl Shared {
-    /// A request to a route, done to its end also where whoever asked hung up meanwhile: what was refused is
-    /// recorded all the same.
-    async fn whole(
-        self: Arc<Self>,
-        route: Arc<Route>,
-        parameters: Option<Vec<(String, String)>>,
-        request: Request,
-    ) -> Response {
-        let Ok(room) = Arc::clone(&self.room).try_acquire_owned() else {
-            return failure(&Refusal::of(Code::Overloaded));
-        };
-        let handling = tokio::spawn(async move {
-            let response = self.handle(&route, parameters, request).await;
-            drop(room);
-            response
-        });
-        let handled = handling.await;
-        handled.unwrap_or_else(|_| failure(&Refusal::of(Code::Internal)))
+    /// A place among those that are answered, hung up on or not; none where there are too many.
+    pub(super) fn seat(&self) -> Option<OwnedSemaphorePermit> {
+        Arc::clone(&self.room).try_acquire_owned().ok()
     }
 
     /// Waits until nothing is being answered.
@@ -425,7 +406,7 @@ fn too_many(wait: Duration) -> Refusal {
     refusal
 }
 
-fn failure(refusal: &Refusal) -> Response {
+pub(super) fn failure(refusal: &Refusal) -> Response {
     let failure = Failure {
         error: Why {
             code: refusal.code,

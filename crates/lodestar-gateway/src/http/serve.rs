@@ -1,14 +1,17 @@
 //! Connections: taken up to a bound, answered in time, and let finish when the service ends.
 
+use std::convert::Infallible;
 use std::fs::Permissions;
 use std::io;
 use std::net::SocketAddr;
 use std::os::unix::fs::{FileTypeExt as _, PermissionsExt as _};
 use std::path::{Path, PathBuf};
+use std::pin::Pin;
 use std::sync::Arc;
 use std::time::Duration;
 
 use axum::Router;
+use axum::response::Response;
 use hyper::body::Incoming;
 use hyper::server::conn::http1;
 use hyper_util::rt::{TokioIo, TokioTimer};
@@ -23,6 +26,7 @@ use super::limits::{From, Limits, Rate};
 use super::read::Read;
 use super::request::{self, Shared};
 use super::route::Face;
+use crate::code::{Code, Refusal};
 use crate::config::{GatewayConfig, HttpConfig};
 use crate::service::{Service, StartError, Surroundings};
 
@@ -136,7 +140,7 @@ impl Server {
                     };
                     let _ = stream.set_nodelay(true);
                     let from = From::from(peer.ip());
-                    connections.spawn(serve_one(stream, public.clone(), from, head, watched.clone()));
+                    connections.spawn(serve_one(stream, (public.clone(), Arc::clone(&self.shared)), from, head, watched.clone()));
                 }
                 accepted = self.unix.accept(), if calls.len() < PLATFORM_CONNECTIONS => {
                     let Ok((stream, _)) = accepted else {
@@ -145,7 +149,7 @@ impl Server {
                     };
                     if is_user(&stream, own) {
                         let from = From::Local;
-                        calls.spawn(serve_one(stream, platform.clone(), from, head, watched.clone()));
+                        calls.spawn(serve_one(stream, (platform.clone(), Arc::clone(&self.shared)), from, head, watched.clone()));
                     }
                 }
             }
@@ -212,7 +216,7 @@ async fn pause() {
 /// One connection, from its first request to its last.
 async fn serve_one<S: AsyncRead + AsyncWrite + Unpin + Send + 'static>(
     stream: S,
-    router: Router,
+    (router, shared): (Router, Arc<Shared>),
     from: From,
     head: Duration,
     mut ending: watch::Receiver<bool>,
@@ -220,6 +224,7 @@ async fn serve_one<S: AsyncRead + AsyncWrite + Unpin + Send + 'static>(
     let service = Placed {
         routes: TowerToHyperService::new(router),
         from,
+        shared,
     };
     let connection = http1::Builder::new()
         .timer(TokioTimer::new())
@@ -240,20 +245,32 @@ async fn serve_one<S: AsyncRead + AsyncWrite + Unpin + Send + 'static>(
 struct Placed {
     routes: TowerToHyperService<Router>,
     from: From,
+    shared: Arc<Shared>,
 }
 
 impl hyper::service::Service<hyper::Request<Incoming>> for Placed {
-    type Response = <TowerToHyperService<Router> as hyper::service::Service<
-        hyper::Request<Incoming>,
-    >>::Response;
-    type Error =
-        <TowerToHyperService<Router> as hyper::service::Service<hyper::Request<Incoming>>>::Error;
-    type Future =
-        <TowerToHyperService<Router> as hyper::service::Service<hyper::Request<Incoming>>>::Future;
+    type Response = Response;
+    type Error = Infallible;
+    type Future = Pin<Box<dyn Future<Output = Result<Response, Infallible>> + Send>>;
 
+    /// A request is done to its end, also where whoever asked hangs up before it is even looked at: what is refused
+    /// is recorded all the same.
     fn call(&self, mut request: hyper::Request<Incoming>) -> Self::Future {
         request.extensions_mut().insert(self.from);
-        hyper::service::Service::call(&self.routes, request)
+        let Some(seat) = self.shared.seat() else {
+            let full = request::failure(&Refusal::of(Code::Overloaded));
+            return Box::pin(std::future::ready(Ok(full)));
+        };
+        let answering = hyper::service::Service::call(&self.routes, request);
+        let answering = tokio::spawn(async move {
+            let answered = answering.await;
+            drop(seat);
+            answered
+        });
+        Box::pin(async move {
+            let failed = |_| Ok(request::failure(&Refusal::of(Code::Internal)));
+            answering.await.unwrap_or_else(failed)
+        })
     }
 }
 

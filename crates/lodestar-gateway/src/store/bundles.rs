@@ -4,7 +4,7 @@ use lodestar_core::digest::Digest;
 use lodestar_core::id::RunId;
 use lodestar_core::time::Timestamp;
 
-use super::sql::{Columns, all, insert, one};
+use super::sql::{Columns, all, count, insert, one};
 use super::value::values;
 use super::{Row, Sql, StoreError};
 
@@ -66,11 +66,12 @@ pub fn get(sql: &mut dyn Sql, run: RunId, digest: Digest) -> Result<Option<Bundl
 
 /// Whether any run has a bundle with this digest.
 pub fn is_known(sql: &mut dyn Sql, digest: Digest) -> Result<bool, StoreError> {
-    let found = sql.query(
-        "SELECT 1 FROM bundles WHERE digest = $1 LIMIT 1",
+    let found = count(
+        sql,
+        "SELECT count(*) FROM bundles WHERE digest = $1",
         values![digest],
     )?;
-    Ok(!found.is_empty())
+    Ok(found > 0)
 }
 
 /// The bundles of a run, oldest first.
