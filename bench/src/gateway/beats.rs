@@ -52,10 +52,11 @@ struct Beating {
 
 /// A service with devices.
 struct World {
-    _folder: tempfile::TempDir,
     service: Arc<Service>,
     account: AccountId,
     devices: Vec<Beating>,
+    /// Behind the service, which writes there until it is gone.
+    _folder: tempfile::TempDir,
 }
 
 /// A heartbeat as it comes in.
