@@ -11,6 +11,7 @@ mod folder;
 mod grading;
 mod journal;
 mod known;
+mod ladder;
 mod orders;
 mod platform;
 mod refused;

@@ -22,9 +22,10 @@ use lodestar_replay::terms::{Judgement, Moments, Reason, Terms, judge};
 use serde_json::{Value, json};
 
 use super::desk::{Desk, Stop, new_id};
-use super::devices::{compare, may_attest, owned, same_key, settle, spend};
+use super::devices::{compare, may_attest, owned, same_key, spend};
 use super::folder::Folder;
 use super::known::Identity;
+use super::ladder::settle;
 use super::runs::{log_key, owned_run};
 use super::statement::refusal_of;
 use super::{Service, grading};

@@ -11,10 +11,9 @@ use lodestar_replay::terms::{Terms, TermsError};
 use serde_json::{Value, json};
 
 use super::desk::{Desk, Stop, new_id};
-use super::devices::{
-    Because, challenge, compare, moved, not_gone, not_moved, owned, same_key, step,
-};
+use super::devices::{challenge, compare, not_gone, owned, same_key};
 use super::known::Identity;
+use super::ladder::{Because, moved, not_moved, step};
 use super::statement::refusal_of;
 use super::{Service, grading};
 use crate::code::{Code, Refusal};

@@ -6,7 +6,7 @@ use lodestar_core::id::{AccountId, BattleId, DeviceId};
 use serde_json::json;
 
 use super::desk::new_id;
-use super::devices::{Because, step};
+use super::ladder::{Because, step};
 use super::{Service, check_reason, registry};
 use crate::code::{Code, Refusal};
 use crate::store::accounts::{self, Account};

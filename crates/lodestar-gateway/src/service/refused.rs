@@ -5,7 +5,7 @@ use lodestar_core::id::{DeviceId, RunId, SubmissionId};
 use serde_json::{Value, json};
 
 use super::known::Caller;
-use super::{Service, devices};
+use super::{Service, ladder};
 use crate::code::{Code, Refusal};
 
 /// A refusal to be recorded.
@@ -77,7 +77,7 @@ impl Service {
             desk.sql.act_as_server()?;
             desk.record(refused.kind, &refused.payload())?;
             if let Some(device) = refused.strike {
-                devices::strike(desk, device)?;
+                ladder::strike(desk, device)?;
             }
             Ok(())
         })

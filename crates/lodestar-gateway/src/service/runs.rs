@@ -14,8 +14,9 @@ use serde_json::json;
 use tempfile::NamedTempFile;
 
 use super::desk::{Desk, Stop, new_id, random};
-use super::devices::{compare, may_attest, not_gone, owned, same_key, settle, spend};
+use super::devices::{compare, may_attest, not_gone, owned, same_key, spend};
 use super::known::Identity;
+use super::ladder::settle;
 use super::{Service, grading, page};
 use crate::bundle;
 use crate::code::{Code, Refusal};

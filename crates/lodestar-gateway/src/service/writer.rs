@@ -13,9 +13,9 @@ use lodestar_log::Clock;
 use serde_json::json;
 
 use super::desk::{Coming, Desk, Memory, Stop, Work};
-use super::devices;
 use super::journal::Journal;
 use super::known::Known;
+use super::ladder;
 use super::report::Report;
 use crate::code::Code;
 use crate::store::{Sql, StoreError, devices as rows, nonces, strikes};
@@ -283,13 +283,13 @@ impl Writer {
         let found = rows::at_level(desk.sql, level, after, SWEPT)?;
         let last = (found.len() == SWEPT).then(|| found.last().map(|device| device.id));
         for mut device in found {
-            if !devices::is_due(&mut desk, &device)? {
+            if !ladder::is_due(&mut desk, &device)? {
                 continue;
             }
             // What cannot be done for one is no reason to leave the others.
             desk.sql.savepoint()?;
             desk.sql.act_as_server()?;
-            match devices::settle(&mut desk, &mut device) {
+            match ladder::settle(&mut desk, &mut device) {
                 Ok(()) => desk.sql.release()?,
                 Err(problem) => {
                     desk.sql.rollback_to()?;
