@@ -102,6 +102,8 @@ impl Bridge {
             )
             .help("LODESTAR_CONFIG_DIR names the installation; a new installation is a new device"));
         }
+        // Files that are not there make no run; that is known before anything runs.
+        plan(&run).map_err(Failure::usage)?;
         let ready = ready.map(|id| registered(&folder, id)).transpose()?;
         Ok(Some(Arc::new(Self {
             run,

@@ -12,7 +12,6 @@ use std::time::Duration;
 
 use lodestar_core::device::DeviceLevel;
 use lodestar_core::id::RunnerId;
-use lodestar_core::name::Excerpt;
 use lodestar_core::statement::{DaemonVersion, GatewayStatus};
 use lodestar_log::Clock;
 use thiserror::Error;
@@ -279,7 +278,7 @@ impl Daemon {
         if let Some(stopped) = Stopped::of(problem) {
             return self.stopped(stopped);
         }
-        let told = Excerpt::of(&problem.to_string()).to_string();
+        let told = problem.to_string();
         Ok(match problem.code() {
             Some(code) if !problem.may_pass() => Heard::Refused(code, told),
             _ => Heard::Nothing(told),

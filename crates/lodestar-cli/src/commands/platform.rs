@@ -45,6 +45,14 @@ There is no way back.
 Examples:
   lodestar platform block dev_0198c1d2-0000-7000-8000-000000000000 --reason abuse --data gateway";
 
+const AFTER_PAUSE: &str = "\
+While it is on, that device registers no run, hands in nothing and signs nothing. Its owner can let it go on
+as well; what only the platform may lift does not exist below a block.
+
+Examples:
+  lodestar platform pause on dev_0198c1d2-0000-7000-8000-000000000000 --reason \"looking into it\" --data gateway
+  lodestar platform pause off dev_0198c1d2-0000-7000-8000-000000000000 --reason \"it is well\" --data gateway";
+
 const AFTER_KILL: &str = "\
 While it is on, no run is registered, no bundle taken and nothing attested, by any device of any account,
 and devices sign nothing: their daemons hear of it within ten seconds.
@@ -86,6 +94,12 @@ enum Switch {
     Show,
 }
 
+#[derive(Debug, Clone, Copy, ValueEnum)]
+enum Paused {
+    On,
+    Off,
+}
+
 #[derive(Debug, Subcommand)]
 enum PlatformCommand {
     /// Open an account
@@ -121,6 +135,23 @@ enum PlatformCommand {
     /// Block a device, for good
     #[command(after_help = AFTER_BLOCK)]
     Block {
+        /// The device
+        device: DeviceId,
+
+        /// Why
+        #[arg(long, value_name = "TEXT")]
+        reason: String,
+
+        #[command(flatten)]
+        folder: FolderArgs,
+    },
+    /// Stop one device's signing, or let it go on
+    #[command(after_help = AFTER_PAUSE)]
+    Pause {
+        /// What to do
+        #[arg(value_enum)]
+        switch: Paused,
+
         /// The device
         device: DeviceId,
 
@@ -224,6 +255,23 @@ pub(crate) fn run(args: &PlatformArgs, app: &mut App) -> Result<Exit, Failure> {
                 false => {
                     let mark = app.out.paint.good("✓");
                     writeln!(app.out, "{mark} {device} is {}, for good", done.level)?;
+                }
+            }
+        }
+        PlatformCommand::Pause {
+            switch,
+            device,
+            reason,
+            folder,
+        } => {
+            let on = matches!(switch, Paused::On);
+            let done = wait(folder.client().pause(*device, on, reason))??;
+            match app.json {
+                true => app.out.json(&done)?,
+                false => {
+                    let mark = app.out.paint.good("✓");
+                    let now = if on { "signs nothing" } else { "may go on" };
+                    writeln!(app.out, "{mark} {device} {now}")?;
                 }
             }
         }

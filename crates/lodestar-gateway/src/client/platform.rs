@@ -124,6 +124,21 @@ impl PlatformClient {
         self.ask("POST", &path, Some(&body)).await
     }
 
+    /// Stops one device's signing, or lets it go on.
+    pub async fn pause(
+        &self,
+        device: DeviceId,
+        on: bool,
+        reason: &str,
+    ) -> Result<wire::Directives, GatewayError> {
+        let path = format!("/v1/platform/devices/{device}/pause");
+        let body = wire::SetPause {
+            on,
+            reason: reason.to_owned(),
+        };
+        self.ask("POST", &path, Some(&body)).await
+    }
+
     /// Stops all signing, or lets it go on.
     pub async fn set_kill_switch(
         &self,

@@ -413,6 +413,16 @@ fn platform() -> Vec<Route> {
             asked.service.block(device, body).await
         }),
         Route::post(
+            "/v1/platform/devices/{device}/pause",
+            Who::Platform,
+            "Stops one device's signing, or lets it go on.",
+        )
+        .refused_as(EventType::DEVICE_REFUSED)
+        .taking(|asked, body: wire::SetPause| async move {
+            let device = asked.parameter("device")?;
+            asked.service.pause(device, body).await
+        }),
+        Route::post(
             "/v1/platform/kill-switch",
             Who::Platform,
             "Stops all signing, or lets it go on.",

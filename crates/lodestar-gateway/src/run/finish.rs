@@ -2,6 +2,7 @@
 
 use std::path::PathBuf;
 
+use lodestar_core::digest::Digest;
 use lodestar_core::event::EventType;
 use lodestar_core::execution::{FactSet, evaluate};
 use lodestar_core::id::RunId;
@@ -62,6 +63,16 @@ pub enum FinishError {
         "another run of the account is a session of this name already, so this run can never be attested; every run is a session of its own"
     )]
     SessionTaken,
+    /// The session had another policy than the run's terms.
+    #[error(
+        "the session ran under the policy {ran}, and the run's terms say {terms}, so this run can never be attested; register terms of a session with the new policy, and name them in `[run]`"
+    )]
+    OtherPolicy {
+        /// What it ran under.
+        ran: Digest,
+        /// What the owner registered.
+        terms: Digest,
+    },
     /// The log cannot be packed.
     #[error(transparent)]
     Pack(#[from] PackError),
@@ -191,7 +202,11 @@ pub async fn finish(
             record.problem = None;
         }
         Err(problem) => {
-            if matches!(problem, FinishError::SessionTaken) {
+            let is_final = matches!(
+                problem,
+                FinishError::SessionTaken | FinishError::OtherPolicy { .. }
+            );
+            if is_final {
                 record.stage = Stage::Refused;
             }
             record.problem = Some(problem.to_string());
@@ -218,6 +233,13 @@ async fn attempt(
     }
     let opening = opening_of(&dir)?;
     is_this_run(&dir, &opening, record)?;
+    let (ran, terms) = (
+        opening.policy.digest,
+        client.run(record.ticket.id).await?.policy,
+    );
+    if ran != terms {
+        return Err(FinishError::OtherPolicy { ran, terms });
+    }
     // Before anything is read at length.
     folder.ask(client).await?;
     let run = record.ticket.id;

@@ -1,7 +1,7 @@
 //! What an owner's key orders. A token hands it in; it is the signature that counts.
 
 use lodestar_core::canonical;
-use lodestar_core::device::{DeviceActor, DeviceEvent};
+use lodestar_core::device::{DeviceActor, DeviceEvent, DeviceLevel};
 use lodestar_core::digest::Digest;
 use lodestar_core::event::EventType;
 use lodestar_core::id::{DeviceId, RunnerId, TermsId};
@@ -18,6 +18,7 @@ use super::statement::refusal_of;
 use super::{Service, grading};
 use crate::code::{Code, Refusal};
 use crate::store::bindings::{self, Binding};
+use crate::store::devices::Device;
 use crate::store::keys::{self, DeviceKeys};
 use crate::store::orders::{self, OrderRow};
 use crate::store::terms::{self, TermsRow};
@@ -105,7 +106,10 @@ impl Service {
                 return Err(Code::Internal.into());
             };
             let mut device = owned(desk, handed.caller.account, id)?;
-            not_gone(&device)?;
+            let is_late = is_late_doubt(desk, &order, &device)?;
+            if !is_late {
+                not_gone(&device)?;
+            }
             handed.keep(desk)?;
             let mut done = wire::Ordered {
                 order: handed.digest,
@@ -143,8 +147,19 @@ impl Service {
                         "compromised_since": compromised_since,
                         "reason": reason,
                     });
-                    let because = handed.because(facts);
-                    step(desk, &mut device, DeviceEvent::Revoke, because)?;
+                    if is_late {
+                        let payload = json!({
+                            "account": handed.caller.account,
+                            "device": id,
+                            "statement": handed.digest,
+                            "compromised_since": compromised_since,
+                            "reason": reason,
+                        });
+                        desk.record(EventType::DEVICE_REVOKED, &payload)?;
+                    } else {
+                        let because = handed.because(facts);
+                        step(desk, &mut device, DeviceEvent::Revoke, because)?;
+                    }
                     if let Some(since) = compromised_since {
                         devices::set_compromised_since(desk.sql, id, since)?;
                         device.compromised_since = Some(since);
@@ -295,6 +310,23 @@ fn bind(
         "account": account, "device": device, "runner": runner, "statement": handed.digest,
     });
     Ok(desk.record(EventType::DEVICE_BOUND, &payload)?)
+}
+
+/// Whether an order says of a device that was revoked before since when it was somebody else's, which can be said
+/// once. Nobody knows that of a time to come.
+fn is_late_doubt(desk: &Desk<'_>, order: &Order, device: &Device) -> Result<bool, Refusal> {
+    let Order::Revoke {
+        compromised_since: Some(since),
+        ..
+    } = order
+    else {
+        return Ok(false);
+    };
+    if *since > desk.now {
+        let why = "nobody knows what a device is compromised by in time to come";
+        return Err(Refusal::saying(Code::StatementMismatch, why).at("compromised_since"));
+    }
+    Ok(device.level == DeviceLevel::Revoked && device.compromised_since.is_none())
 }
 
 fn unbind(

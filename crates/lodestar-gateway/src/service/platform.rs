@@ -6,6 +6,7 @@ use lodestar_core::id::{AccountId, BattleId, DeviceId};
 use serde_json::json;
 
 use super::desk::new_id;
+use super::devices::not_gone;
 use super::ladder::{Because, step};
 use super::{Service, check_reason, registry};
 use crate::code::{Code, Refusal};
@@ -77,6 +78,38 @@ impl Service {
             step(desk, &mut device, DeviceEvent::Block, because)?;
             Ok(wire::Levelled {
                 level: device.level,
+            })
+        })
+        .await
+    }
+
+    /// Stops one device's signing, or lets it go on.
+    pub async fn pause(
+        &self,
+        id: DeviceId,
+        asked: wire::SetPause,
+    ) -> Result<wire::Directives, Refusal> {
+        check_reason(&asked.reason, Code::InvalidBody)?;
+        self.ask(move |desk| {
+            desk.sql.act_as_server()?;
+            let found = devices::get(desk.sql, id)?;
+            let device = found.ok_or(Code::DeviceUnknown)?;
+            not_gone(&device)?;
+            devices::set_paused(desk.sql, id, asked.on)?;
+            let kind = match asked.on {
+                true => EventType::DEVICE_PAUSED,
+                false => EventType::DEVICE_RESUMED,
+            };
+            let payload = json!({
+                "account": device.account,
+                "actor": "platform",
+                "device": id,
+                "reason": asked.reason,
+            });
+            desk.record(kind, &payload)?;
+            Ok(wire::Directives {
+                kill_switch: desk.kill_switch()?,
+                paused: asked.on,
             })
         })
         .await

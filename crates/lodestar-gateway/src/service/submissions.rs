@@ -188,7 +188,9 @@ fn shown(desk: &mut Desk<'_>, submission: Submission) -> Result<wire::Submission
         level = level.max(latest.map_or(level, |latest| latest.level));
     }
     let earned = effects::of_submission(desk.sql, submission.id)?;
-    let earned = earned.iter().map(|row| row.effect.to_string());
+    let earned = earned.iter().map(|row| row.effect);
+    let earned = earned.filter(|effect| effect.earned_from() <= level);
+    let earned = earned.map(|effect| effect.to_string());
     Ok(wire::Submission {
         id: submission.id,
         content: submission.content.parse().map_err(|_| Code::Internal)?,
@@ -200,8 +202,8 @@ fn shown(desk: &mut Desk<'_>, submission: Submission) -> Result<wire::Submission
     })
 }
 
-/// Everybody who takes part, by what their best submission earned; a tie is broken by who is fully trusted,
-/// then by who was first.
+/// Everybody who takes part, by what their best submission earned and its level still covers; a tie is broken by who
+/// is fully trusted, then by who was first.
 fn places(desk: &mut Desk<'_>, battle: BattleId) -> Result<Vec<wire::Place>, Stop> {
     let part = battles::participations(desk.sql, battle)?;
     let handed = submissions::of_battle(desk.sql, battle)?;
@@ -210,8 +212,13 @@ fn places(desk: &mut Desk<'_>, battle: BattleId) -> Result<Vec<wire::Place>, Sto
         earned.entry(row.submission).or_default().push(row.effect);
     }
     let mut behind: BTreeMap<SubmissionId, Vec<ContenderId>> = BTreeMap::new();
-    for (submission, agent) in submissions::agents_of_battle(desk.sql, battle)? {
+    let mut levels: BTreeMap<SubmissionId, ExecutionLevel> = BTreeMap::new();
+    for (submission, agent, level) in submissions::runs_of_battle(desk.sql, battle)? {
         behind.entry(submission).or_default().push(agent);
+        let known = levels
+            .entry(submission)
+            .or_insert(ExecutionLevel::Unverified);
+        *known = (*known).max(level.unwrap_or(ExecutionLevel::Unverified));
     }
     let mut by_account: BTreeMap<AccountId, Vec<&Submission>> = BTreeMap::new();
     for submission in &handed {
@@ -228,12 +235,15 @@ fn places(desk: &mut Desk<'_>, battle: BattleId) -> Result<Vec<wire::Place>, Sto
             if agents.is_some_and(|agents| !agents.contains(&participation.agent)) {
                 continue;
             }
-            let effects = earned.get(&submission.id).map_or(&[][..], Vec::as_slice);
+            let level = levels.get(&submission.id);
+            let level = level.copied().unwrap_or(ExecutionLevel::Unverified);
+            let effects = earned.get(&submission.id).into_iter().flatten().copied();
+            let effects: Vec<_> = effects.filter(|it| it.earned_from() <= level).collect();
             let tie_break = effects.contains(&Effect::TieBreak);
             let points = effects.len() - usize::from(tie_break);
             let rank = (points, tie_break, Reverse(submission.created_at));
             if best.as_ref().is_none_or(|(known, _, _)| rank > *known) {
-                best = Some((rank, submission.id, effects.to_vec()));
+                best = Some((rank, submission.id, effects));
             }
         }
         entries.push((participation.agent, best));

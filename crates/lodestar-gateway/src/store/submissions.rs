@@ -1,5 +1,6 @@
 //! Work that was handed in, and the runs that it came from.
 
+use lodestar_core::execution::ExecutionLevel;
 use lodestar_core::id::{AccountId, BattleId, ContenderId, RunId, SubmissionId};
 use lodestar_core::time::Timestamp;
 
@@ -101,17 +102,18 @@ pub fn of_battle(sql: &mut dyn Sql, battle: BattleId) -> Result<Vec<Submission>,
     )
 }
 
-/// The agents of the runs behind submissions to a contest.
-pub fn agents_of_battle(
+/// The runs behind submissions to a contest: whose agent's each is, and how far it is proved by now.
+pub fn runs_of_battle(
     sql: &mut dyn Sql,
     battle: BattleId,
-) -> Result<Vec<(SubmissionId, ContenderId)>, StoreError> {
+) -> Result<Vec<(SubmissionId, ContenderId, Option<ExecutionLevel>)>, StoreError> {
     let found = sql.query(
-        "SELECT s.id, r.agent FROM submissions AS s JOIN submission_runs AS l ON l.submission = s.id
+        "SELECT s.id, r.agent, (SELECT e.level FROM evaluations AS e WHERE e.run = r.id ORDER BY e.n DESC LIMIT 1)
+         FROM submissions AS s JOIN submission_runs AS l ON l.submission = s.id
          JOIN runs AS r ON r.id = l.run WHERE s.battle = $1",
         values![battle],
     )?;
-    let read = |mut row: Row| Ok((row.read()?, row.read()?));
+    let read = |mut row: Row| Ok((row.read()?, row.read()?, row.read()?));
     found.into_iter().map(read).collect()
 }
 

@@ -485,7 +485,7 @@ pub struct Submission {
     /// How far the best of them is proved.
     #[schemars(with = "As<ExecutionLevel>")]
     pub level: ExecutionLevel,
-    /// What it earned.
+    /// What it earned, as far as its level still covers it.
     pub effects: Vec<String>,
     /// When it was handed in.
     #[schemars(with = "As<Timestamp>")]
@@ -515,7 +515,7 @@ pub struct Place {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(with = "Option<As<SubmissionId>>")]
     pub submission: Option<SubmissionId>,
-    /// What the submission earned.
+    /// What the submission earned, as far as its level still covers it.
     pub effects: Vec<String>,
     /// Whether it wins over others that earned as much otherwise.
     pub tie_break: bool,

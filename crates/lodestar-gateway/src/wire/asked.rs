@@ -198,6 +198,17 @@ pub struct SetKillSwitch {
     pub reason: String,
 }
 
+/// Whether one device's signing is to stop.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct SetPause {
+    /// Whether it is to stop.
+    pub on: bool,
+    /// Why, in words.
+    #[schemars(length(min = 1, max = MAX_REASON))]
+    pub reason: String,
+}
+
 /// A contest to be held.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]

@@ -30,7 +30,7 @@ runs that it attested from then on, by the gateway's time, are evaluated again w
 
 Examples:
   lodestar device revoke build-1 --reason \"sold\"
-  lodestar device revoke build-1 --reason \"stolen\" --compromised-since 2026-03-01T00:00:00.000000Z";
+  lodestar device revoke build-1 --reason \"stolen\" --compromised-since 2026-03-01";
 
 #[derive(Debug, Args)]
 #[command(after_help = AFTER_PAUSE)]
@@ -72,8 +72,9 @@ pub(crate) struct RevokeArgs {
     #[arg(long, value_name = "TEXT")]
     reason: String,
 
-    /// Since when it may have been somebody else's, in UTC
-    #[arg(long, value_name = "TIME")]
+    /// Since when it may have been somebody else's, in UTC: `2026-03-01`, `2026-03-01 12:00:00`, or to
+    /// the microsecond
+    #[arg(long, value_name = "TIME", value_parser = moment)]
     compromised_since: Option<Timestamp>,
 
     #[command(flatten)]
@@ -81,6 +82,20 @@ pub(crate) struct RevokeArgs {
 
     #[command(flatten)]
     gateway: GatewayArgs,
+}
+
+/// A moment as people write it, and as it is shown.
+fn moment(text: &str) -> Result<Timestamp, String> {
+    let plain = text.trim().trim_end_matches("UTC").trim_end();
+    let plain = plain.trim_end_matches('Z').replacen(' ', "T", 1);
+    let whole = match plain.len() {
+        10 => format!("{plain}T00:00:00.000000Z"),
+        19 => format!("{plain}.000000Z"),
+        _ => format!("{plain}Z"),
+    };
+    whole.parse().map_err(|_| {
+        "write a moment in UTC, such as `2026-03-01` or `2026-03-01 12:00:00`".to_owned()
+    })
 }
 
 pub(crate) fn pause(args: &PauseArgs, app: &mut App) -> Result<Exit, Failure> {

@@ -8,9 +8,11 @@ use clap::Args;
 use lodestar_core::statement::{Envelope, Order};
 use lodestar_gateway::run::opening_of;
 use lodestar_kernel::opening::Opening;
+use lodestar_kernel::registry::GradedBy;
 use lodestar_log::verify::verify_session;
 use lodestar_log::{Ledger, SessionDir, Trust};
 use lodestar_policy::SignatureState;
+use lodestar_policy::confirmation::Mode;
 use lodestar_replay::terms::{MAX_TERMS_LEN, Terms, TermsPolicy};
 use serde_json::json;
 
@@ -227,18 +229,72 @@ fn about(terms: &Terms) -> String {
         .map(|it| inert::line(it.actor.as_str(), 60));
     let tools = terms.tools.iter().map(|tool| {
         let level = tool.contract.required_level;
-        format!("{} {level}", inert::line(tool.shape.name.as_str(), 60))
+        let nobody = match tool.graded_by {
+            GradedBy::Nobody => " (graded by nobody)",
+            GradedBy::Operator | GradedBy::Box => "",
+        };
+        format!(
+            "{} {level}{nobody}",
+            inert::line(tool.shape.name.as_str(), 60)
+        )
     });
     let tools: Vec<String> = tools.collect();
     let tools = match tools.is_empty() {
         true => "none".to_owned(),
         false => tools.join(", "),
     };
-    format!(
-        "  policy     {policy}\n  agents     {}\n  tools      {tools}\n  operators  {}\n",
+    let mut told = format!(
+        "  policy     {policy}\n  agents     {}\n  tools      {tools}\n",
         agents.collect::<Vec<_>>().join(", "),
-        words::number(terms.operators.len() as u64),
-    )
+    );
+    told += &approvers(terms);
+    if !terms.operators.is_empty() {
+        let keys = terms.operators.iter().map(|key| key.key_id().to_string());
+        told += &format!("  operators  {}\n", keys.collect::<Vec<_>>().join(", "));
+    }
+    told
+}
+
+/// Whose word lets a run do what it may not do unasked: a file that came from a device could name anybody.
+fn approvers(terms: &Terms) -> String {
+    let mut told = String::new();
+    for (n, approver) in terms.approvers.approvers().iter().enumerate() {
+        let what = if n == 0 { "approvers" } else { "" };
+        let roles = approver.roles.iter().map(|role| inert::line(role, 40));
+        let roles = match approver.roles.is_empty() {
+            true => String::new(),
+            false => format!(" as {}", roles.collect::<Vec<_>>().join(", ")),
+        };
+        told += &format!(
+            "  {what:<9}  {} up to {}{roles}, key {}\n",
+            inert::line(approver.actor.as_str(), 60),
+            approver.clearance,
+            approver.public_key.key_id(),
+        );
+    }
+    if told.is_empty() {
+        told += "  approvers  nobody: what has to be asked for never runs\n";
+    }
+    told += &format!(
+        "  quorum     {} of them, where no policy says otherwise\n",
+        words::number(terms.approvals_default.quorum.into())
+    );
+    for key in terms.confirmations.keys.keys() {
+        let names = key
+            .operators
+            .iter()
+            .map(|name| inert::line(name.as_str(), 60));
+        told += &format!(
+            "  confirms   {}, key {}{}\n",
+            names.collect::<Vec<_>>().join(", "),
+            key.public_key.key_id(),
+            match terms.confirmations.mode {
+                Mode::Enforce => ", counted as an approval",
+                Mode::ReportOnly => ", only recorded",
+            }
+        );
+    }
+    told
 }
 
 fn list(args: &TermsArgs, app: &mut App) -> Result<Exit, Failure> {

@@ -356,3 +356,37 @@ fn a_log_that_is_larger_than_the_gateway_takes_is_told_by_the_limit_to_raise() {
     assert!(done.err.contains("`bundle_bytes`"), "{}", done.err);
     assert_eq!(done.json()["run"].get("level"), None);
 }
+
+#[test]
+fn an_owner_sees_whose_approvals_count_before_signing_for_them() {
+    let fleet = Fleet::new(1);
+    fleet.approved(0, "build-1");
+    let device = &fleet.devices[0];
+    let key = std::fs::read_to_string(fleet.owner.path("config/operators/anna.pub"));
+    let key = key.expect("there");
+    let key = key.split_whitespace().last().expect("a key");
+    let config = "project_id = \"notes\"\nactor_id = \"coder\"\nauto_approve_ceiling = 2\n\
+                  [tools.\"fs.read\"]\nroot = \".\"\n[[approvals.authorized_keys]]\n\
+                  actor_id = \"anna\"\nroles = [\"lead\"]\n";
+    device.write(
+        "work/lodestar.toml",
+        &format!("{config}public_key = \"{key}\"\n"),
+    );
+    device.write("work/plan.md", "ship on Friday");
+    device.write(
+        "work/script.toml",
+        "[[step]]\ncall = \"fs.read\"\nargs = { path = \"plan.md\" }\n",
+    );
+    session(device).expect(0);
+    let file = device.path("terms.json");
+    let file = file.to_str().expect("UTF-8");
+    let made = device
+        .run(&["run", "terms", "latest", "--out", file])
+        .expect(0);
+    assert!(
+        made.out.contains("anna up to L4 as lead, key "),
+        "{}",
+        made.out
+    );
+    assert!(made.out.contains("quorum     1 of them"), "{}", made.out);
+}

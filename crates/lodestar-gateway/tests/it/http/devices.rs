@@ -335,6 +335,13 @@ async fn the_kill_switch_and_a_pause_are_told_and_stop_runs() {
         assert!(machine.heartbeat(&[]).await.unwrap().directives.kill_switch);
         platform.set_kill_switch(false, "it is over").await.unwrap();
         assert!(!platform.kill_switch().await.unwrap().on);
+        let stopped = platform.pause(machine.id, true, "looking into it").await;
+        assert!(stopped.unwrap().paused && told().await.paused);
+        platform
+            .pause(machine.id, false, "it is well")
+            .await
+            .unwrap();
+        assert!(!told().await.paused);
         let pause = Order::Pause {
             device: machine.id,
             reason: "holidays".to_owned(),

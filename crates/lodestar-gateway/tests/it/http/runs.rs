@@ -3,6 +3,7 @@
 use lodestar_core::device::DeviceLevel;
 use lodestar_core::execution::{ExecutionFact, ExecutionLevel};
 use lodestar_core::statement::{Envelope, Order};
+use lodestar_core::time::Timestamp;
 use lodestar_gateway::code::Code;
 use lodestar_gateway::wire;
 use serde_json::json;
@@ -233,32 +234,40 @@ async fn a_revocation_since_a_moment_puts_in_doubt_what_was_attested_after_it() 
         lab.ship_and_attest(&before).await.unwrap();
         let since = lab.world.now();
         lab.ship_and_attest(&after).await.unwrap();
-        let revoke = Order::Revoke {
-            compromised_since: Some(since),
+        let handed = wire::HandIn {
+            content: lodestar_core::digest::sha256(b"earlier work"),
+            run: Some(after.run.id),
+            battle: None,
+        };
+        let handed = lab.owner.client.hand_in(&handed).await.unwrap();
+        assert_eq!(handed.effects.len(), 4);
+        let revoke = |compromised_since| Order::Revoke {
+            compromised_since,
             device: lab.machine.id,
             reason: "stolen".to_owned(),
         };
-        let done = lab.owner.order(revoke).await.unwrap();
+        // Not of a time to come; and, once it is known, also later than the revocation itself, but once.
+        let tomorrow = lab.world.now().unix_micros() + 86_400_000_000;
+        let tomorrow = Timestamp::from_unix_micros(tomorrow).unwrap();
+        let refused = lab.owner.order(revoke(Some(tomorrow))).await;
+        assert_eq!(refused, Err(Some(Code::StatementMismatch)));
+        assert_eq!(lab.owner.order(revoke(None)).await.unwrap().evaluated, 0);
+        let done = lab.owner.order(revoke(Some(since))).await.unwrap();
         assert_eq!(done.evaluated, 1);
+        for again in [None, Some(since)] {
+            let refused = lab.owner.order(revoke(again)).await;
+            assert_eq!(refused, Err(Some(Code::DeviceRevoked)));
+        }
+        // What it had earned counts as far as its level still covers it.
+        let shown = lab.owner.client.submission(handed.id).await.unwrap();
+        assert_eq!(shown.effects, ["BATTLE_SUBMISSION_COMPLETED"]);
         let level = async |run| {
             let run = lab.owner.client.run(run).await.unwrap();
             run.evaluation.unwrap().level
         };
         assert_eq!(level(before.run.id).await, ExecutionLevel::FullyTrusted);
         assert_eq!(level(after.run.id).await, ExecutionLevel::AgentVerified);
-        // Nor does handing it in later bring it back.
-        let submitted = lab
-            .owner
-            .client
-            .hand_in(&wire::HandIn {
-                content: lodestar_core::digest::sha256(b"work"),
-                run: Some(after.run.id),
-                battle: None,
-            })
-            .await
-            .unwrap();
-        assert_eq!(submitted.level, ExecutionLevel::AgentVerified);
-        assert_eq!(submitted.effects, ["BATTLE_SUBMISSION_COMPLETED"]);
+        assert_eq!(shown.level, ExecutionLevel::AgentVerified);
     })
     .await;
 }
