@@ -51,7 +51,7 @@ impl Default for Limits {
             files: 16_384,
             events: 1_000_000,
             contents: 2 << 30,
-            structure: 4 << 20,
+            structure: 1 << 20,
         }
     }
 }

@@ -33,7 +33,7 @@ use std::time::Duration;
 use lodestar_core::defence::Defence;
 use lodestar_core::device::DeviceSettings;
 use lodestar_core::event::EventType;
-use lodestar_core::id::RunId;
+use lodestar_core::id::{AccountId, RunId};
 use lodestar_core::key::PublicKey;
 use lodestar_core::name::ActorId;
 use lodestar_core::time::Timestamp;
@@ -108,8 +108,8 @@ pub struct Service {
     log_key: PublicKey,
     /// Turns at judging: as many as there are processors.
     turns: Arc<Semaphore>,
-    /// The runs that are being judged.
-    judged: Arc<Mutex<BTreeSet<RunId>>>,
+    /// The runs that are being judged, by whose device: nobody keeps another account from having its own judged.
+    judged: Arc<Mutex<BTreeSet<(AccountId, RunId)>>>,
     failed: Arc<AtomicBool>,
     thread: Mutex<Option<JoinHandle<()>>>,
     without: Arc<[Defence]>,

@@ -89,6 +89,10 @@ fn read(file: &Path) -> Result<Vec<u8>, RecipeError> {
         problem,
     };
     let mut bytes = Vec::new();
+    // Whatever is no file may never end, or never begin.
+    if !std::fs::metadata(file).map_err(failed)?.is_file() {
+        return Err(failed(std::io::Error::other("it is no regular file")));
+    }
     let open = File::open(file).map_err(failed)?;
     let read = open.take(MAX_FILE + 1).read_to_end(&mut bytes);
     match read.map_err(failed)? as u64 > MAX_FILE {

@@ -1,7 +1,7 @@
 //! One request: counted, known by its token, answered or refused, and if refused, recorded.
 
 use std::collections::BTreeMap;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
@@ -44,6 +44,8 @@ pub(super) struct Shared {
     /// Room for requests that are being answered, hung up on or not.
     room: Arc<Semaphore>,
     seats: u32,
+    /// Requests that found no room, since that was last recorded.
+    turned_away: AtomicU64,
 }
 
 /// Requests that were too many, since that was last recorded.
@@ -67,6 +69,7 @@ impl Shared {
             flood: Mutex::default(),
             room: Arc::new(Semaphore::new(seats as usize)),
             seats,
+            turned_away: AtomicU64::new(0),
         }
     }
 
@@ -138,7 +141,11 @@ fn origin(request: &Request) -> From {
 impl Shared {
     /// A place among those that are answered, hung up on or not; none where there are too many.
     pub(super) fn seat(&self) -> Option<OwnedSemaphorePermit> {
-        Arc::clone(&self.room).try_acquire_owned().ok()
+        let seat = Arc::clone(&self.room).try_acquire_owned().ok();
+        if seat.is_none() {
+            self.turned_away.fetch_add(1, Ordering::Relaxed);
+        }
+        seat
     }
 
     /// Waits until nothing is being answered.
@@ -146,8 +153,10 @@ impl Shared {
         let _ = self.room.acquire_many(self.seats).await;
     }
 
-    /// Records how many requests were too many since that was last recorded.
+    /// Records how many requests were too many since that was last recorded, by rate or by number.
     pub(super) async fn tell_flood(&self) {
+        let turned_away = self.turned_away.swap(0, Ordering::Relaxed);
+        self.tell_many(Code::Overloaded, turned_away).await;
         let times = {
             let mut flood = self.flood.lock().unwrap_or_else(PoisonError::into_inner);
             if flood.since == 0 {
@@ -156,10 +165,17 @@ impl Shared {
             flood.recorded = Some(Instant::now());
             std::mem::take(&mut flood.since)
         };
+        self.tell_many(Code::RateLimited, times).await;
+    }
+
+    async fn tell_many(&self, code: Code, times: u64) {
+        if times == 0 {
+            return;
+        }
         let refused = Refused {
             kind: EventType::GATEWAY_REFUSED,
             route: "any".to_owned(),
-            code: Code::RateLimited,
+            code,
             field: None,
             strike: None,
             local: false,

@@ -12,7 +12,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use lodestar_core::defence::Defence;
 use lodestar_core::device::{DeviceLevel, StrikeKind};
 use lodestar_core::event::EventType;
-use lodestar_core::id::{AttestationId, RunId};
+use lodestar_core::id::{AccountId, AttestationId, RunId};
 use lodestar_core::key::PublicKey;
 use lodestar_core::name::SessionId;
 use lodestar_core::statement::{RunPredicate, VerifiedAttestation};
@@ -42,11 +42,17 @@ use crate::wire;
 /// Reasons that are told of a run that did not pass; the rest is found by `lodestar replay` over the log.
 const REASONS: usize = 3;
 
-/// Everything that a bundle is judged by, as it was stored.
-struct Case {
+/// What an attestation is about, as it was stored.
+struct Looked {
     run: Run,
     /// The device that vouches for it, as it stands.
     device: Device,
+    bundle: BundleRow,
+}
+
+/// Everything that a bundle is judged by, as it was stored.
+struct Case {
+    run: Run,
     session: SessionId,
     bundle: BundleRow,
     checkpoints: Vec<String>,
@@ -109,18 +115,26 @@ impl Service {
         let (now, window) = (self.now(), self.settings().issued_at_window);
         let said = asked.envelope.verify_attestation(&[key], now, window);
         let said = Arc::new(said.map_err(|problem| refusal_of(problem, Some(device)))?);
+        let one = OneAtATime::begin(&self.judged, (caller.account, id))?;
+        let (known, word) = (caller.clone(), Arc::clone(&said));
+        self.ask(move |desk| {
+            desk.act_for(&known)?;
+            look_up(desk, &known, id, &word).map(drop)
+        })
+        .await?;
+        // As many at a time as there are processors; others wait their turn, and what a run is judged by is read
+        // when it has come.
+        let turn = Arc::clone(&self.turns).acquire_owned().await;
+        let turn = turn.map_err(|_| Refusal::of(Code::ShuttingDown))?;
         let (known, word) = (caller.clone(), Arc::clone(&said));
         let case = self
             .ask(move |desk| {
                 desk.act_for(&known)?;
-                look_up(desk, &known, id, &word)
+                let looked = look_up(desk, &known, id, &word)?;
+                gather(desk, looked, word.attestation().session.clone())
             })
             .await?;
         let checkpoints = case.checkpoints.len();
-        let one = OneAtATime::begin(&self.judged, id)?;
-        // As many at a time as there are processors; others wait their turn.
-        let turn = Arc::clone(&self.turns).acquire_owned().await;
-        let turn = turn.map_err(|_| Refusal::of(Code::ShuttingDown))?;
         let folder = Arc::clone(&self.folder);
         let judged = !self.lacks(Defence::RunJudgement);
         let judging = tokio::task::spawn_blocking(move || {
@@ -143,12 +157,15 @@ impl Service {
 
 /// A run is judged by one word at a time: judging takes long, and a nonce is spent only when it is over.
 struct OneAtATime {
-    all: Arc<Mutex<BTreeSet<RunId>>>,
-    run: RunId,
+    all: Arc<Mutex<BTreeSet<(AccountId, RunId)>>>,
+    run: (AccountId, RunId),
 }
 
 impl OneAtATime {
-    fn begin(all: &Arc<Mutex<BTreeSet<RunId>>>, run: RunId) -> Result<Self, Refusal> {
+    fn begin(
+        all: &Arc<Mutex<BTreeSet<(AccountId, RunId)>>>,
+        run: (AccountId, RunId),
+    ) -> Result<Self, Refusal> {
         let mut runs = all.lock().unwrap_or_else(PoisonError::into_inner);
         match runs.insert(run) {
             true => Ok(Self {
@@ -167,13 +184,13 @@ impl Drop for OneAtATime {
     }
 }
 
-/// Compares an attestation with what is stored, and gathers what the run is judged by.
+/// Compares an attestation with what is stored.
 fn look_up(
     desk: &mut Desk<'_>,
     caller: &Identity,
     id: RunId,
     said: &VerifiedAttestation,
-) -> Result<Case, Stop> {
+) -> Result<Looked, Stop> {
     let (run, mut device) = vouched(desk, caller, id)?;
     settle(desk, &mut device)?;
     may_attest(desk, &device)?;
@@ -201,20 +218,33 @@ fn look_up(
         let is_its = session.is_some_and(|known| known.session == attestation.session);
         compare(&[("session", is_its)])?;
     }
+    Ok(Looked {
+        run,
+        device,
+        bundle,
+    })
+}
+
+/// Gathers what a run is judged by.
+fn gather(desk: &mut Desk<'_>, looked: Looked, session: SessionId) -> Result<Case, Stop> {
+    let Looked {
+        run,
+        device: _,
+        bundle,
+    } = looked;
     let log_key = log_key(desk, &run)?;
-    let checkpoints = runs::checkpoints(desk.sql, id)?;
+    let checkpoints = runs::checkpoints(desk.sql, run.id)?;
     let before = checkpoints.into_iter();
     let before = before.filter(|checkpoint| checkpoint.received_at <= bundle.received_at);
     let checkpoints: Vec<_> = before.map(|checkpoint| checkpoint.note).collect();
     let terms = terms::get(desk.sql, run.terms)?.ok_or(Code::TermsUnknown)?;
     Ok(Case {
-        session: attestation.session.clone(),
+        session,
         log_key,
         checkpoints,
         terms: terms.document,
         bundle,
         run,
-        device,
     })
 }
 
@@ -341,18 +371,17 @@ fn decide(
     found: Findings,
     checkpoints: usize,
 ) -> Result<wire::Attested, Stop> {
-    let case = look_up(desk, caller, id, said)?;
-    // None may have come in between that was not looked at.
-    if case.checkpoints.len() != checkpoints {
+    let Looked {
+        run, mut device, ..
+    } = look_up(desk, caller, id, said)?;
+    // None may have come in between that was not looked at; behind a bundle, none does.
+    if runs::count_checkpoints(desk.sql, id)? != checkpoints as u64 {
         return Err(Code::Unavailable.into());
     }
     let found = match desk.lacks(Defence::DerivedFacts) {
         true => found.believing(asked),
         false => found,
     };
-    let Case {
-        run, mut device, ..
-    } = case;
     let predicate = &said.attestation().predicate;
     spend(desk, device.id, predicate.nonce)?;
     let bound = bindings::active(desk.sql, run.device, run.runner)?.is_some()
