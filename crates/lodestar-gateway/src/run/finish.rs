@@ -233,18 +233,15 @@ async fn attempt(
     }
     let opening = opening_of(&dir)?;
     is_this_run(&dir, &opening, record)?;
-    let (ran, terms) = (
-        opening.policy.digest,
-        client.run(record.ticket.id).await?.policy,
-    );
-    if ran != terms {
-        return Err(FinishError::OtherPolicy { ran, terms });
-    }
     // Before anything is read at length.
     folder.ask(client).await?;
     let run = record.ticket.id;
     let packed = measured(&dir, identity.log_key).await?;
     follow::send(client, run, &dir, &mut String::new()).await?;
+    let (ran, terms) = (opening.policy.digest, client.run(run).await?.policy);
+    if ran != terms {
+        return Err(FinishError::OtherPolicy { ran, terms });
+    }
     ship(folder, client, run, &dir, &packed).await?;
     let vouched = Vouched {
         agent: record.plan.agent,

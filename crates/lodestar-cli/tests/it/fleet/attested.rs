@@ -362,12 +362,12 @@ fn an_owner_sees_whose_approvals_count_before_signing_for_them() {
     let fleet = Fleet::new(1);
     fleet.approved(0, "build-1");
     let device = &fleet.devices[0];
-    let key = std::fs::read_to_string(fleet.owner.path("config/operators/anna.pub"));
-    let key = key.expect("there");
-    let key = key.split_whitespace().last().expect("a key");
+    let made = ["approve", "keygen", "--name", "cleo", "--no-passphrase"];
+    let made = fleet.owner.json(&made);
+    let key = text(&made["public_key"]);
     let config = "project_id = \"notes\"\nactor_id = \"coder\"\nauto_approve_ceiling = 2\n\
                   [tools.\"fs.read\"]\nroot = \".\"\n[[approvals.authorized_keys]]\n\
-                  actor_id = \"anna\"\nroles = [\"lead\"]\n";
+                  actor_id = \"cleo\"\nroles = [\"lead\"]\n";
     device.write(
         "work/lodestar.toml",
         &format!("{config}public_key = \"{key}\"\n"),
@@ -384,7 +384,7 @@ fn an_owner_sees_whose_approvals_count_before_signing_for_them() {
         .run(&["run", "terms", "latest", "--out", file])
         .expect(0);
     assert!(
-        made.out.contains("anna up to L4 as lead, key "),
+        made.out.contains("cleo up to L4 as lead, key "),
         "{}",
         made.out
     );
