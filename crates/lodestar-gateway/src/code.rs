@@ -102,7 +102,7 @@ codes! {
     DeviceUnhealthy = "device_unhealthy", 403: "the device is unhealthy; it has to be well for as long as the cooldown takes";
     DeviceRevoked = "device_revoked", 403: "the device's owner revoked it, for good";
     DeviceBlocked = "device_blocked", 403: "the platform blocked the device, for good";
-    DevicePaused = "device_paused", 403: "the device's owner paused it";
+    DevicePaused = "device_paused", 403: "the device is paused";
     KillSwitch = "kill_switch", 503: "the platform stopped all signing";
     NoChallenge = "no_challenge", 409: "no challenge waits for an answer; ask for one";
     ChallengeExpired = "challenge_expired", 403: "the challenge is too old; ask for a new one";

@@ -16,8 +16,8 @@ pub enum Stopped {
     /// The platform stopped all signing.
     #[error("the platform stopped all signing")]
     KillSwitch,
-    /// Its owner paused it.
-    #[error("the device's owner paused it")]
+    /// It is paused.
+    #[error("the device is paused")]
     Paused,
     /// Its owner revoked it, for good.
     #[error("the device's owner revoked it, for good")]

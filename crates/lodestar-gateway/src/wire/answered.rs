@@ -154,7 +154,7 @@ pub struct Device {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(with = "Option<As<Timestamp>>")]
     pub last_attested: Option<Timestamp>,
-    /// Whether its owner paused it.
+    /// Whether it is paused.
     pub paused: bool,
     /// What it says of its gateway; nothing rests on it.
     pub gateway_status: String,
@@ -170,7 +170,7 @@ pub struct Device {
 pub struct Directives {
     /// The platform stopped all signing.
     pub kill_switch: bool,
-    /// The device's owner paused it.
+    /// The device is paused.
     pub paused: bool,
 }
 
