@@ -9,6 +9,7 @@
 //! | [`config`] | the configuration, one file |
 //! | [`confirmations`] | what operators said before they were asked |
 //! | [`heavy`] | what is better done beside the caller's thread |
+//! | [`hook`] | the built-in tools of clients that one does not own |
 //! | [`script`] | a scripted agent, for rehearsals and tests |
 //! | [`in_the_box`] | the tools that come along, without a configuration |
 //! | [`installation`], [`Keys`] | the user's own keys, outside every project |
@@ -22,6 +23,7 @@ pub mod config;
 pub mod confirmations;
 mod error;
 pub mod heavy;
+pub mod hook;
 mod in_force;
 pub mod installation;
 mod keys;

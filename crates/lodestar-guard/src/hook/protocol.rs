@@ -1,0 +1,1 @@
+//! What each client says and wants to hear, as documented by its makers.
