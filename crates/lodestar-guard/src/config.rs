@@ -23,17 +23,20 @@ pub use parts::{
 };
 pub use run::Run;
 pub use schema::json_schema;
-pub use servers::{Naming, Reached, Server, ServerName};
+pub use servers::{Confines, Demand, Naming, Reached, Server, ServerName};
 
 use std::collections::BTreeMap;
 use std::io;
 use std::path::{Path, PathBuf};
 
+use lodestar_core::contract::Sandbox;
 use lodestar_core::digest::{Digest, sha256};
 use lodestar_core::name::{ActorId, ProjectId};
 use lodestar_core::scope::Scope;
 use lodestar_core::sensitivity::Sensitivity;
+use lodestar_kernel::contain::{OutOfReach, Plan};
 use lodestar_kernel::grade::Grade;
+use lodestar_kernel::protect::out_of_reach;
 use lodestar_policy::ArbiterRules;
 use lodestar_policy::confirmation::Confirmations;
 use serde::Deserialize;
@@ -263,6 +266,38 @@ impl Config {
             Some(scope) => scope.scope(),
             None => ConfigScope::project(&self.project_id).scope(),
         }
+    }
+
+    /// What no child may reach: the same places, and the keys. What programs of the project may have to read, they
+    /// may read.
+    pub fn out_of_reach(&self, keys: Option<&Path>) -> OutOfReach {
+        let policy = self.policy.iter();
+        let policy =
+            policy.flat_map(|policy| [self.path(&policy.file), self.path(&policy.signature())]);
+        let known = self.known_values.iter().map(|known| self.path(&known.file));
+        let fixed: Vec<PathBuf> = self
+            .place
+            .file
+            .iter()
+            .cloned()
+            .chain(policy)
+            .chain(known)
+            .collect();
+        let hidden = self
+            .files()
+            .into_iter()
+            .filter(|file| !fixed.contains(file));
+        out_of_reach(self.root(), keys, hidden.collect::<Vec<_>>(), fixed.clone())
+    }
+
+    /// What a server may reach that is a process: the union of what its tools are graded for, unless it is said.
+    pub fn plan(&self, server: &Server, keys: Option<&Path>) -> Option<Plan> {
+        let prefix = format!("mcp.{}.", server.name);
+        let grades = self.tool_defaults.iter();
+        let of_server = grades.filter(|(tool, _)| tool.starts_with(&prefix));
+        let graded = of_server.map(|(_, grade)| grade.sandbox.unwrap_or(Sandbox::Read));
+        let graded = graded.collect();
+        server.plan(self.root(), graded, self.out_of_reach(keys))
     }
 
     /// Every file that the configuration is or names: no tool may reach them.

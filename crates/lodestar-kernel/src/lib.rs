@@ -7,11 +7,13 @@
 //! | [`grade`], [`registry`] | what the operator says of tools; contracts with floors |
 //! | [`measure`] | preconditions, measured by the kernel |
 //! | [`protect`] | no tool reaches Lodestar itself |
+//! | [`contain`] | what children can reach, enforced by the operating system |
 //! | [`halt`], [`stop`] | stopping a session, stopping a call |
 //! | [`record`], [`step`] | what is written to the log, and when |
 //! | [`native`] | the tools in the box |
 #![deny(missing_docs)]
 
+pub mod contain;
 pub mod grade;
 pub mod halt;
 mod kernel;

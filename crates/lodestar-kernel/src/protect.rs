@@ -12,6 +12,7 @@ use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use lodestar_core::contract::{ArgumentRole, Contract, Permission, Sandbox};
 use lodestar_core::fingerprint::MAX_PATH_LEN;
@@ -21,6 +22,8 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
 use lodestar_core::contract::arguments::{role, texts, texts_and_names};
+
+use crate::contain::OutOfReach;
 use way::{Base, Name, Walked, Written, lexical, names, walk};
 
 /// What is Lodestar's or decides what Lodestar governs, wherever it lies: runs of path components.
@@ -42,6 +45,43 @@ const PROTECTED: [&[&str]; 16] = [
     &[".gemini", "settings.json"],
     &["claude_desktop_config.json"],
 ];
+
+/// Those among them that programs have to read, and that must not change.
+const READ_BY_PROGRAMS: [&str; 3] = [".git", "lodestar.toml", "lodestar.json"];
+
+/// What no child may reach, for a project at this root: by the same names that no argument may lead to.
+/// `hidden` and `fixed` are what a configuration names beyond them.
+pub fn out_of_reach(
+    root: &Path,
+    keys: Option<&Path>,
+    hidden: impl IntoIterator<Item = PathBuf>,
+    fixed: impl IntoIterator<Item = PathBuf>,
+) -> OutOfReach {
+    let root = lexical(Path::new("/"), root);
+    let mut out = OutOfReach {
+        keys: keys.map(Path::to_owned),
+        lodestar: Some(root.join(".lodestar")),
+        hidden: hidden
+            .into_iter()
+            .map(|path| lexical(&root, &path))
+            .collect(),
+        fixed: fixed
+            .into_iter()
+            .map(|path| lexical(&root, &path))
+            .collect(),
+    };
+    let home = std::env::home_dir();
+    for run in PROTECTED {
+        let name: PathBuf = run.iter().collect();
+        if READ_BY_PROGRAMS.contains(&run[0]) {
+            out.fixed.push(root.join(&name));
+        } else if run[0] != ".lodestar" {
+            out.hidden.push(root.join(&name));
+            out.hidden.extend(home.iter().map(|home| home.join(&name)));
+        }
+    }
+    out
+}
 
 /// What only reading may touch: git runs what it finds in many places below `.git`, also in one that is
 /// a file, and a folder that holds a protected file can be moved away with it.
@@ -105,6 +145,8 @@ pub struct Protected {
     inodes: Vec<(u64, u64)>,
     /// In a harness alone.
     taken_out: bool,
+    /// The same for children, whom no rule about arguments holds.
+    out_of_reach: Arc<OutOfReach>,
 }
 
 impl Protected {
@@ -138,7 +180,22 @@ impl Protected {
             places,
             inodes,
             taken_out: false,
+            out_of_reach: Arc::new(OutOfReach::default()),
         }
+    }
+
+    /// With what children cannot reach.
+    #[must_use]
+    pub fn keeping(self, out_of_reach: OutOfReach) -> Self {
+        Self {
+            out_of_reach: Arc::new(out_of_reach),
+            ..self
+        }
+    }
+
+    /// What children cannot reach.
+    pub fn out_of_reach(&self) -> &Arc<OutOfReach> {
+        &self.out_of_reach
     }
 
     /// For a harness that takes [`Defence::SelfProtection`](lodestar_core::defence::Defence) out: nothing is

@@ -9,7 +9,7 @@
 //!
 //! async fn bypass(tool: &dyn Tool) {
 //!     let arguments = serde_json::Map::new();
-//!     let _ = tool.call(Call { arguments: &arguments, stop: todo!(), deadline: todo!(), progress: None, beside: None }).await;
+//!     let _ = tool.call(Call { arguments: &arguments, stop: todo!(), deadline: todo!(), progress: None, beside: None, out_of_reach: todo!() }).await;
 //! }
 //! ```
 
@@ -31,6 +31,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 use thiserror::Error;
 
+use crate::contain::OutOfReach;
 use crate::stop::Stop;
 
 /// The server identity of the tools in the box.
@@ -73,6 +74,7 @@ pub struct Call<'a> {
     deadline: Instant,
     progress: Option<Arc<dyn Progress>>,
     beside: Option<Beside>,
+    out_of_reach: Arc<OutOfReach>,
 }
 
 /// What a caller tells its own kind of tool beside the arguments; never content.
@@ -86,7 +88,18 @@ impl<'a> Call<'a> {
             deadline,
             progress: None,
             beside: None,
+            out_of_reach: Arc::default(),
         }
+    }
+
+    /// What the children of the call cannot reach.
+    pub(crate) fn keeping(mut self, out_of_reach: &Arc<OutOfReach>) -> Self {
+        self.out_of_reach = Arc::clone(out_of_reach);
+        self
+    }
+
+    pub(crate) fn out_of_reach(&self) -> &Arc<OutOfReach> {
+        &self.out_of_reach
     }
 
     pub(crate) fn with(

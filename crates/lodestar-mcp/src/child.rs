@@ -2,11 +2,13 @@
 
 use std::collections::BTreeMap;
 use std::ffi::OsString;
+use std::os::unix::process::CommandExt as _;
 use std::path::Path;
 use std::process::Stdio;
 use std::time::Duration;
 
-use lodestar_guard::config::Reached;
+use lodestar_guard::config::{Demand, Reached};
+use lodestar_kernel::contain::{Cell, Confined, Containment, Host, Plan, State, nursery};
 use rustix::process::{Pid, Signal, kill_process_group};
 use tokio::io::AsyncReadExt as _;
 use tokio::process::{Child, ChildStdin, ChildStdout, Command};
@@ -23,6 +25,17 @@ const PATIENCE: Duration = Duration::from_secs(2);
 pub(crate) struct Process {
     child: Child,
     group: Option<Pid>,
+    /// Its temporary files go with it.
+    _confined: Option<Confined>,
+}
+
+/// What is put around a child.
+#[derive(Debug, Clone)]
+pub(crate) struct Wall {
+    /// What it may reach; none where nothing contains it.
+    pub(crate) plan: Option<Plan>,
+    /// Whether that has to hold.
+    pub(crate) demand: Demand,
 }
 
 /// Its streams.
@@ -36,8 +49,9 @@ pub(crate) struct Streams {
 pub(crate) fn start(
     reached: &Reached,
     root: &Path,
+    wall: &Wall,
     stderr: mpsc::Sender<Vec<u8>>,
-) -> Result<(Process, Streams), String> {
+) -> Result<(Process, Streams, Containment), String> {
     let Reached::Child {
         command,
         args,
@@ -59,7 +73,7 @@ pub(crate) fn start(
     }
     environment.extend(env.iter().map(|(name, value)| (name.clone(), value.into())));
     let place = cwd.as_ref().map_or(root.to_owned(), |cwd| root.join(cwd));
-    let mut starting = Command::new(command);
+    let mut starting = std::process::Command::new(command);
     starting
         .args(args)
         .env_clear()
@@ -68,14 +82,41 @@ pub(crate) fn start(
         .stdin(Stdio::piped())
         .stdout(Stdio::piped())
         .stderr(Stdio::piped())
-        .process_group(0)
-        .kill_on_drop(true);
-    let mut child = starting.spawn().map_err(|problem| {
+        .process_group(0);
+    let failed = |problem: std::io::Error| {
         format!(
             "`{command}` cannot be started in `{}`: {problem}",
             place.display()
         )
+    };
+    let mut confined = match &wall.plan {
+        None => None,
+        Some(plan) => {
+            let cell = Cell::of(plan, Host::here());
+            let cell = cell.map_err(|problem| failed(std::io::Error::other(problem)))?;
+            Some(cell.confine(&mut starting))
+        }
+    };
+    let runtime = tokio::runtime::Handle::current();
+    // It ends with the thread that starts it, so that has to be one that stays.
+    let started = nursery::start(move || {
+        let _entered = runtime.enter();
+        Command::from(starting).kill_on_drop(true).spawn()
+    });
+    let mut child = started.map_err(|problem| match &mut confined {
+        None => failed(problem),
+        Some(confined) => failed(confined.explain(problem)),
     })?;
+    let containment = match &mut confined {
+        None => Containment::absent("its configuration says `containment = \"off\"`"),
+        Some(confined) => confined.started(),
+    };
+    if wall.demand == Demand::Required && containment.state != State::Proved {
+        return Err(format!(
+            "`{command}` has to be contained and is not, so that it was ended: {}",
+            containment.summary()
+        ));
+    }
     let streams = (child.stdin.take(), child.stdout.take(), child.stderr.take());
     let (Some(input), Some(output), Some(errors)) = streams else {
         return Err(format!("`{command}` has no streams"));
@@ -84,7 +125,12 @@ pub(crate) fn start(
     let group = child
         .id()
         .and_then(|id| Pid::from_raw(i32::try_from(id).ok()?));
-    Ok((Process { child, group }, Streams { input, output }))
+    let process = Process {
+        child,
+        group,
+        _confined: confined,
+    };
+    Ok((process, Streams { input, output }, containment))
 }
 
 /// Reads to the end whatever happens: a child whose errors nobody reads would stand still.

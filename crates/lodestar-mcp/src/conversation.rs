@@ -159,10 +159,12 @@ impl Conversation {
     /// Begins: every server is started at once.
     pub(crate) fn begin(settings: Settings, agent: Outbox) -> Arc<Self> {
         let limits = &settings.config.limits;
+        let keys = settings.keys.dir.as_deref();
         let servers = settings.config.downstream_servers.iter().map(|configured| {
             Arc::new(Server::new(
                 configured.clone(),
                 settings.config.root().to_owned(),
+                settings.config.plan(configured, keys),
                 Duration::from_millis(limits.start_deadline_ms),
                 limits.message_bytes,
             ))

@@ -1,6 +1,7 @@
 //! Asking a server what it offers, once and outside every session: for whoever writes a configuration or looks
 //! at definitions.
 
+use std::collections::BTreeSet;
 use std::path::Path;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
@@ -67,11 +68,16 @@ pub fn identity(server: &Configured) -> String {
 pub async fn offered(
     server: &Configured,
     root: &Path,
+    keys: Option<&Path>,
     deadline: Duration,
 ) -> Result<Offered, NotOffered> {
+    // Nobody has graded its tools: it is contained as tightly as one whose tools only read.
+    let out_of_reach = lodestar_kernel::protect::out_of_reach(root, keys, [], []);
+    let plan = server.plan(root, BTreeSet::new(), out_of_reach);
     let server = Arc::new(Server::new(
         server.clone(),
         root.to_owned(),
+        plan,
         deadline,
         Limits::default().message_bytes,
     ));

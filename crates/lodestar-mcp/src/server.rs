@@ -7,12 +7,13 @@ use std::time::Duration;
 
 use lodestar_core::name::ServerIdentity;
 use lodestar_guard::config::{Reached, Server as Configured, ServerName};
+use lodestar_kernel::contain::{Containment, Plan};
 use serde_json::Value;
 use tokio::sync::{mpsc, watch};
 use tokio::task::JoinHandle;
 use tokio::time::Instant;
 
-use crate::child::{self, Process};
+use crate::child::{self, Process, Wall};
 use crate::conversation::{Conversation, Era};
 use crate::offer::{self, Hello, Lists};
 use crate::peer::{Peer, Said};
@@ -43,9 +44,12 @@ pub(crate) struct Server {
     pub(crate) configured: Configured,
     pub(crate) identity: ServerIdentity,
     root: PathBuf,
+    wall: Wall,
     start_deadline: Duration,
     message_bytes: usize,
     state: Mutex<State>,
+    /// What was in force around the process that was started last.
+    contained: Mutex<Option<Containment>>,
     changed: watch::Sender<()>,
     /// Whether it was greeted without a handshake, and has not risen since.
     was_discovered: AtomicBool,
@@ -70,6 +74,8 @@ pub(crate) struct Up {
     pub(crate) peer: Peer,
     pub(crate) hello: Hello,
     pub(crate) lists: Lists,
+    /// What was in force around it when it was started; none for one elsewhere.
+    pub(crate) containment: Option<Containment>,
 }
 
 /// What the agent is to a server.
@@ -116,20 +122,32 @@ impl Server {
     pub(crate) fn new(
         configured: Configured,
         root: PathBuf,
+        plan: Option<Plan>,
         start_deadline: Duration,
         message_bytes: usize,
     ) -> Self {
         Self {
             identity: identity::of(&configured),
+            wall: Wall {
+                plan,
+                demand: configured.confines.containment,
+            },
             configured,
             root,
             start_deadline,
             message_bytes,
             state: Mutex::new(State::Starting),
+            contained: Mutex::default(),
             changed: watch::Sender::new(()),
             was_discovered: AtomicBool::new(false),
             conversation: OnceLock::new(),
         }
+    }
+
+    fn contained(&self) -> MutexGuard<'_, Option<Containment>> {
+        self.contained
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Its name.
@@ -216,7 +234,9 @@ impl Server {
         let limit = self.message_bytes;
         match &self.configured.reached {
             child @ Reached::Child { .. } => {
-                let (process, streams) = child::start(child, &self.root, errors)?;
+                let (process, streams, containment) =
+                    child::start(child, &self.root, &self.wall, errors)?;
+                *self.contained() = Some(containment);
                 tokio::spawn(write_lines(written, streams.input));
                 let reader = peer.clone();
                 let output = streams.output;
@@ -412,6 +432,7 @@ impl Server {
             peer: peer.clone(),
             hello,
             lists,
+            containment: self.contained().clone(),
         });
         self.was_discovered.store(false, Ordering::Relaxed);
         watcher.up(self, &up);

@@ -310,9 +310,13 @@ fn try_all(
                 }
                 Ok(server) => {
                     let root = root.to_owned();
+                    let keys = Installation::locate().ok();
                     app.note(format!("starting `{}`", inert::line(&draft.called, 40)));
                     asking.spawn(async move {
-                        let offered = probe::offered(&server, &root, deadline).await;
+                        let offered = {
+                            let keys = keys.as_ref().map(Installation::dir);
+                            probe::offered(&server, &root, keys, deadline).await
+                        };
                         (at, offered.map(|offered| (server, offered)))
                     });
                 }

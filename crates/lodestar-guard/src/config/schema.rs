@@ -675,6 +675,45 @@ fn server() -> Value {
             text(),
         ),
         (
+            "containment",
+            May,
+            "Whether the operating system has to contain it: `best-effort`, `required` or `off`.",
+            json!({ "enum": ["best-effort", "required", "off"] }),
+        ),
+        (
+            "sandbox",
+            May,
+            "The profiles whose union it is granted; those that its tools are graded for where nothing is said.",
+            set(word(Sandbox::ALL)),
+        ),
+        (
+            "read",
+            May,
+            "Places that it reads, beyond the profiles.",
+            set(text()),
+        ),
+        (
+            "write",
+            May,
+            "Places that it writes, beyond the profiles.",
+            set(text()),
+        ),
+        (
+            "network",
+            May,
+            "Its ways out, apart from the profiles: `none`, `any`, or the TCP ports it may connect to.",
+            json!({ "anyOf": [
+                { "enum": ["none", "any"] },
+                { "type": "array", "items": { "type": "integer", "minimum": 0, "maximum": 65535 }, "uniqueItems": true },
+            ] }),
+        ),
+        (
+            "unix_sockets",
+            May,
+            "Whether it may use sockets in the file system; they lead past its containment.",
+            json!({ "type": "boolean" }),
+        ),
+        (
             "url",
             May,
             "Where a server elsewhere is.",

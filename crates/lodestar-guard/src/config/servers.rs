@@ -2,8 +2,10 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
+use lodestar_core::contract::Sandbox;
+use lodestar_kernel::contain::{Network, OutOfReach, Plan};
 use serde::{Deserialize, Deserializer, de};
 use url::Url;
 
@@ -56,6 +58,38 @@ pub struct Server {
     pub name: ServerName,
     /// Where it is.
     pub reached: Reached,
+    /// What it may reach, if it is a process.
+    pub confines: Confines,
+}
+
+/// What a server that is a process may reach, where that is said apart from the grades of its tools.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Confines {
+    /// Whether it has to be contained.
+    pub containment: Demand,
+    /// The profiles whose union it is granted; those of its tools where nothing is said.
+    pub sandbox: Option<BTreeSet<Sandbox>>,
+    /// Places to read, beyond the profiles.
+    pub read: Vec<PathBuf>,
+    /// Places to write, beyond the profiles.
+    pub write: Vec<PathBuf>,
+    /// Its ways out, where they are said apart from the profiles.
+    pub network: Option<Network>,
+    /// Whether it may use sockets in the file system.
+    pub unix_sockets: bool,
+}
+
+/// Whether a server has to be contained.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Demand {
+    /// As far as this machine can; what is missing is said.
+    #[default]
+    BestEffort,
+    /// Wholly, or it does not start.
+    Required,
+    /// Not at all. The report says so.
+    Off,
 }
 
 /// Where a server is.
@@ -83,6 +117,76 @@ pub enum Reached {
     },
 }
 
+impl Server {
+    /// What it may reach on this machine; none where it is elsewhere, or is not to be contained.
+    pub fn plan(
+        &self,
+        root: &Path,
+        graded: BTreeSet<Sandbox>,
+        out_of_reach: OutOfReach,
+    ) -> Option<Plan> {
+        let Reached::Child {
+            command, args, cwd, ..
+        } = &self.reached
+        else {
+            return None;
+        };
+        let confines = &self.confines;
+        if confines.containment == Demand::Off {
+            return None;
+        }
+        let place = cwd.as_ref().map_or(root.to_owned(), |cwd| root.join(cwd));
+        let profiles = confines.sandbox.clone().unwrap_or(graded);
+        let mut plan = Plan::new(profiles, on_path(command, &place), root, out_of_reach);
+        plan.reads.push(place.clone());
+        plan.reads
+            .extend(args.iter().filter_map(|arg| named(arg, &place)));
+        let absolute = |path: &PathBuf| match (path.strip_prefix("~"), &plan.home) {
+            (Ok(below), Some(home)) => home.join(below),
+            _ => root.join(path),
+        };
+        let (read, write): (Vec<_>, Vec<_>) = (
+            confines.read.iter().map(absolute).collect(),
+            confines.write.iter().map(absolute).collect(),
+        );
+        plan.reads.extend(read);
+        plan.writes.extend(write);
+        plan.network.clone_from(&confines.network);
+        plan.unix_sockets = confines.unix_sockets;
+        Some(plan)
+    }
+}
+
+/// Where a command is, as the system would find it.
+fn on_path(command: &str, place: &Path) -> PathBuf {
+    if command.contains('/') {
+        return place.join(command);
+    }
+    let path = std::env::var_os("PATH").unwrap_or_default();
+    let mut found = std::env::split_paths(&path).map(|folder| folder.join(command));
+    found
+        .find(|file| file.is_file())
+        .unwrap_or_else(|| PathBuf::from(command))
+}
+
+/// What an argument names that is there: a folder, or the folder that a script lies in with what it loads. Never a home
+/// or anything above one.
+fn named(argument: &str, place: &Path) -> Option<PathBuf> {
+    let real = place.join(argument).canonicalize().ok()?;
+    if !argument.contains('/') && !real.is_file() {
+        return None;
+    }
+    let folder = if real.is_dir() {
+        real.as_path()
+    } else {
+        real.parent()?
+    };
+    let home = std::env::home_dir();
+    let is_too_much =
+        home.is_some_and(|home| home.starts_with(folder)) || folder.parent().is_none();
+    Some(if is_too_much { real } else { folder.to_owned() })
+}
+
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Written {
@@ -92,6 +196,12 @@ struct Written {
     env: Option<BTreeMap<String, String>>,
     inherit_env: Option<BTreeSet<String>>,
     cwd: Option<PathBuf>,
+    containment: Option<Demand>,
+    sandbox: Option<BTreeSet<Sandbox>>,
+    read: Option<Vec<PathBuf>>,
+    write: Option<Vec<PathBuf>>,
+    network: Option<Network>,
+    unix_sockets: Option<bool>,
     url: Option<Url>,
     headers_env: Option<BTreeMap<String, String>>,
 }
@@ -104,7 +214,21 @@ impl TryFrom<Written> for Server {
         let of_child = written.args.is_some()
             || written.env.is_some()
             || written.inherit_env.is_some()
-            || written.cwd.is_some();
+            || written.cwd.is_some()
+            || written.containment.is_some()
+            || written.sandbox.is_some()
+            || written.read.is_some()
+            || written.write.is_some()
+            || written.network.is_some()
+            || written.unix_sockets.is_some();
+        let confines = Confines {
+            containment: written.containment.unwrap_or_default(),
+            sandbox: written.sandbox,
+            read: written.read.unwrap_or_default(),
+            write: written.write.unwrap_or_default(),
+            network: written.network,
+            unix_sockets: written.unix_sockets.unwrap_or_default(),
+        };
         let reached = match (written.command, written.url) {
             (Some(command), None) if written.headers_env.is_none() => Reached::Child {
                 command,
@@ -136,14 +260,18 @@ impl TryFrom<Written> for Server {
             }
             (None, Some(_)) => {
                 return Err(format!(
-                    "server `{name}` is elsewhere: `args`, `env`, `inherit_env` and `cwd` are for a `command`"
+                    "server `{name}` is elsewhere: `args`, `env`, `inherit_env`, `cwd` and what contains a process are for a `command`"
                 ));
             }
             (None, None) => {
                 return Err(format!("server `{name}` needs a `command` or a `url`"));
             }
         };
-        Ok(Self { name, reached })
+        Ok(Self {
+            name,
+            reached,
+            confines,
+        })
     }
 }
 

@@ -148,7 +148,7 @@ pub(super) fn world(config: &Config, gate: &Gate) -> World {
 pub(super) fn protected(config: &Config, keys: &Keys) -> Protected {
     let mut named = config.files();
     named.extend(keys.dir.clone());
-    Protected::new(config.root(), named)
+    Protected::new(config.root(), named).keeping(config.out_of_reach(keys.dir.as_deref()))
 }
 
 /// The project's log, as configured.

@@ -127,7 +127,8 @@ impl Kernel {
         // The tool's own switch: thrown by the caller's, by a halt, and when the time is over.
         let stop = Stop::new();
         let call = Call::new(arguments, &stop, deadline)
-            .with(limits.progress.clone(), limits.beside.clone());
+            .with(limits.progress.clone(), limits.beside.clone())
+            .keeping(self.protected.out_of_reach());
         let mut calling = std::pin::pin!(guarded(async move { tool.call(call).await }));
         let late = tokio::time::sleep_until(deadline.into());
         let given_up = tokio::select! {

@@ -38,7 +38,7 @@ use lodestar_core::sensitivity::DataSensitivity;
 use serde_json::{Value, json};
 
 use config::Program;
-use process::{End, Ended, Run, Stream};
+use process::{Clients, Confines, End, Ended, Run, Stream};
 
 use super::fs::{Below, Reins, Root, block_of, blocking, explain, only};
 use crate::tool::{Call, Calling, Definition, Effect, NATIVE_SERVER, Output, Tool, ToolError};
@@ -174,6 +174,13 @@ impl Shell {
             directory: &directory,
             input: None,
             max_output: self.max_output,
+            confines: Confines {
+                profile: Sandbox::ControlledShell,
+                project: self.root.path().to_owned(),
+                reads: Vec::new(),
+                writes: Vec::new(),
+                clients: Clients::Hidden,
+            },
         };
         reins.check()?;
         let reins = reins.by(Instant::now() + order.timeout);
@@ -203,6 +210,7 @@ impl Shell {
             "stderr_bytes": ended.stderr.len(),
             "killed_leftovers": ended.strays,
             "output_held_open": ended.held_open,
+            "containment": ended.containment.state,
         });
         let mut content = vec![ContentBlock::Structured { value: summary }];
         for (stream, bytes) in [

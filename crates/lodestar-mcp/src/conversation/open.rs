@@ -10,6 +10,7 @@ use lodestar_core::time::Timestamp;
 use lodestar_firewall::event::Surroundings as _;
 use lodestar_guard::config::Reached;
 use lodestar_guard::{Holds, Setup, SystemSurroundings, channel};
+use lodestar_kernel::contain::State;
 use serde_json::json;
 
 use super::{Conversation, Opened, Settings};
@@ -194,13 +195,17 @@ fn started(server: &Server, up: &Up) -> serde_json::Value {
         Reached::Child { .. } => "stdio",
         Reached::Url { .. } => "http",
     };
+    // `none` was the word before there was any, and is that of a server elsewhere.
+    let contained = up.containment.as_ref();
+    let contained = contained.filter(|one| one.state != State::Absent);
     json!({
         "server": server.name().as_str(),
         "identity": server.identity,
         "transport": how,
         "revision": up.hello.revision,
         "instructions": up.hello.instructions,
-        "containment": "none",
+        "containment": contained.map_or("none", |one| one.state.as_str()),
+        "confinement": up.containment,
     })
 }
 

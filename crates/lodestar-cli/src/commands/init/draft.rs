@@ -4,7 +4,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
-use lodestar_guard::config::{Reached, Server, ServerName};
+use lodestar_guard::config::{Confines, Reached, Server, ServerName};
 use serde_json::{Map, Value};
 
 use super::client::Client;
@@ -289,6 +289,7 @@ impl Draft {
         Ok(Server {
             name: self.name.clone(),
             reached,
+            confines: Confines::default(),
         })
     }
 

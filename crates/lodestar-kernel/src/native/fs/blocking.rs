@@ -7,6 +7,7 @@ use std::time::Instant;
 use rustix::process::{Pid, Signal, kill_process_group};
 use tokio::sync::oneshot;
 
+use crate::contain::OutOfReach;
 use crate::tool::{Call, Effect, ToolError};
 
 /// Why blocking work has to end early.
@@ -32,6 +33,7 @@ impl Early {
 pub(crate) struct Reins {
     shared: Arc<Shared>,
     deadline: Instant,
+    out_of_reach: Arc<OutOfReach>,
 }
 
 #[derive(Debug, Default)]
@@ -54,7 +56,13 @@ impl Reins {
         Self {
             shared: Arc::default(),
             deadline,
+            out_of_reach: Arc::default(),
         }
+    }
+
+    /// What children of the work cannot reach.
+    pub(crate) fn out_of_reach(&self) -> &OutOfReach {
+        &self.out_of_reach
     }
 
     /// The same work with less time.
@@ -62,6 +70,7 @@ impl Reins {
         Self {
             shared: Arc::clone(&self.shared),
             deadline: self.deadline.min(deadline),
+            out_of_reach: Arc::clone(&self.out_of_reach),
         }
     }
 
@@ -122,7 +131,8 @@ pub(crate) async fn blocking<T: Send + 'static>(
     work: impl FnOnce(&Reins) -> Result<T, ToolError> + Send + 'static,
 ) -> Result<T, ToolError> {
     let leash = Leash::new(call.deadline());
-    let reins = leash.reins();
+    let mut reins = leash.reins();
+    reins.out_of_reach = Arc::clone(call.out_of_reach());
     let (sender, mut receiver) = oneshot::channel();
     std::thread::Builder::new()
         .name("lodestar-tool".to_owned())

@@ -8,7 +8,7 @@ use std::path::Path;
 use super::config::GitError;
 use crate::native::fs::Reins;
 use crate::native::shell::executable::Executable;
-use crate::native::shell::process::{self, End, Run};
+use crate::native::shell::process::{self, Confines, End, Run};
 use crate::native::shell::{DEFAULT_HOME, DEFAULT_PATH};
 
 /// Where `git` is looked for.
@@ -65,6 +65,8 @@ pub(crate) struct Order<'a> {
     pub(crate) environment: Vec<(OsString, OsString)>,
     pub(crate) directory: &'a OwnedFd,
     pub(crate) input: Option<&'a [u8]>,
+    /// Where it works, and what it needs beyond.
+    pub(crate) confines: Confines,
 }
 
 /// What it answered.
@@ -118,6 +120,7 @@ impl Git {
             directory: order.directory,
             input: order.input,
             max_output: MAX_OUTPUT,
+            confines: order.confines.clone(),
         };
         let command = order.name;
         if let Some(early) = reins.early() {

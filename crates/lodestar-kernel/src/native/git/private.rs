@@ -12,6 +12,7 @@ use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::{OpenOptionsExt, symlink};
 use std::path::{Path, PathBuf};
 
+use lodestar_core::contract::Sandbox;
 use rustix::fs::OFlags;
 use tempfile::TempDir;
 
@@ -19,6 +20,7 @@ use super::command::{Git, variable};
 use super::config::GitError;
 use super::settings::{Settings, entry};
 use crate::native::fs::{Reins, Root, shown};
+use crate::native::shell::process::{Clients, Confines};
 
 /// Largest of the small files of a repository (configuration, exclusions, `HEAD`).
 const MAX_SMALL_FILE: u64 = 1024 * 1024;
@@ -286,6 +288,21 @@ impl PrivateDir {
             variable("GIT_INDEX_FILE", self.layout.index()),
             variable("GIT_OBJECT_DIRECTORY", self.layout.objects()),
         ]
+    }
+
+    /// What git reaches when it works in here: the working tree and the repository around it, and what else is
+    /// named. Hooks and configuration of the repository stay as they are.
+    pub(crate) fn confines(&self, worktree: &Path, more: &[&Path]) -> Confines {
+        let layout = &self.layout;
+        let own = [self.path(), &layout.git_dir, &layout.common_dir];
+        let writes = own.into_iter().chain(more.iter().copied());
+        Confines {
+            profile: Sandbox::Read,
+            project: worktree.to_owned(),
+            reads: Vec::new(),
+            writes: writes.map(Path::to_owned).collect(),
+            clients: Clients::Fixed,
+        }
     }
 
     /// Adds entries to the configuration in here.

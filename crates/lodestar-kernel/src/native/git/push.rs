@@ -191,6 +191,10 @@ impl Work {
             environment,
             directory: &desk.directory,
             input: None,
+            confines: self.remote.confines(
+                desk.private
+                    .confines(self.repository.root.path(), &[empty.path()]),
+            ),
         };
         reins.check()?;
         let answer = self

@@ -12,9 +12,12 @@ use url::Url;
 use zeroize::Zeroizing;
 
 use super::command::variable;
+use lodestar_core::contract::Sandbox;
+
 use crate::native::fs::shown;
 use crate::native::shell::ExecutableError;
 use crate::native::shell::executable::Executable;
+use crate::native::shell::process::Confines;
 
 /// Where `ssh` is looked for.
 const SSH_PLACES: [&str; 3] = ["/usr/bin/ssh", "/usr/local/bin/ssh", "/bin/ssh"];
@@ -147,6 +150,8 @@ pub(crate) struct Remote {
     url: Url,
     protocol: Protocol,
     access: Access,
+    /// Files that a push reads on the way: keys, a program that is asked.
+    reads: Vec<PathBuf>,
 }
 
 #[derive(Debug)]
@@ -195,7 +200,15 @@ impl Remote {
                 protocol: protocol.as_str(),
             });
         }
+        let reads = match credentials {
+            Some(Credentials::SshKey { key, known_hosts }) => {
+                vec![key.clone(), known_hosts.clone()]
+            }
+            Some(Credentials::Askpass { program }) => vec![program.clone()],
+            Some(Credentials::Token { .. }) | None => Vec::new(),
+        };
         Ok(Self {
+            reads,
             access: access(protocol, credentials)?,
             protocol,
             url,
@@ -204,6 +217,17 @@ impl Remote {
 
     pub(crate) fn url(&self) -> &str {
         self.url.as_str()
+    }
+
+    /// What a push reaches on this machine.
+    pub(crate) fn confines(&self, confines: Confines) -> Confines {
+        let mut confines = confines;
+        confines.profile = Sandbox::ControlledNetwork;
+        confines.reads.extend(self.reads.iter().cloned());
+        if self.protocol == Protocol::File {
+            confines.writes.extend(self.url.to_file_path());
+        }
+        confines
     }
 
     /// The variables that a push needs to get there.

@@ -137,6 +137,7 @@ impl Desk<'_> {
             environment: all,
             directory: &self.directory,
             input,
+            confines: self.private.confines(self.repository.root.path(), &[]),
         };
         self.repository.git.run(&order, &self.reins)
     }

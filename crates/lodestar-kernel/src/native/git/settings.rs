@@ -3,13 +3,16 @@
 //! Taken over are settings that only say how files look, and only with words that they can have.
 
 use std::ffi::OsString;
+use std::path::PathBuf;
 
+use lodestar_core::contract::Sandbox;
 use lodestar_core::name::Excerpt;
 
 use super::command::{Git, Order, variable, words};
 use super::config::GitError;
 use super::private::{Layout, small_file};
 use crate::native::fs::{Reins, Root, shown};
+use crate::native::shell::process::{Clients, Confines};
 
 /// Says that neither hook, driver, helper nor program of the repository is to run.
 const OWN_CONFIG: &str = "\
@@ -143,6 +146,12 @@ pub(crate) fn entries(
             path: shown(root.path()),
             source: errno.into(),
         })?;
+    // The file that is listed may be that of a repository elsewhere.
+    let reads = source
+        .iter()
+        .map(PathBuf::from)
+        .filter(|word| word.is_absolute());
+    let reads = reads.collect();
     let mut arguments = words(["config"]);
     arguments.extend(source);
     arguments.extend(words(["--list", "-z"]));
@@ -153,6 +162,13 @@ pub(crate) fn entries(
         environment: vec![variable("GIT_DIR", "/dev/null")],
         directory: &directory,
         input,
+        confines: Confines {
+            profile: Sandbox::Read,
+            project: root.path().to_owned(),
+            reads,
+            writes: Vec::new(),
+            clients: Clients::Fixed,
+        },
     };
     let listed = git.run(&order, reins)?.success("config")?;
     let entries = listed.split(|&byte| byte == 0).filter(|e| !e.is_empty());

@@ -9,6 +9,7 @@ use std::fs::File;
 use std::io::{self, Read, Seek, Write};
 use std::os::fd::{AsFd, AsRawFd, OwnedFd};
 use std::os::unix::process::CommandExt;
+use std::path::{Path, PathBuf};
 use std::process::{Child, Command, ExitStatus, Stdio};
 use std::time::{Duration, Instant};
 
@@ -16,8 +17,11 @@ use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::io::Errno;
 use rustix::process::{Pid, Signal, WaitId, WaitIdOptions, kill_process_group, waitid};
 
+use lodestar_core::contract::Sandbox;
+
 use super::executable::Executable;
 use super::strays::Strays;
+use crate::contain::{Cell, Containment, Host, OutOfReach, Plan};
 use crate::native::fs::{Early, Reins};
 
 /// How long a program that was asked to end may take before it is killed.
@@ -55,6 +59,45 @@ pub(crate) struct Run<'a> {
     pub(crate) input: Option<&'a [u8]>,
     /// Most bytes per stream.
     pub(crate) max_output: usize,
+    /// What it may reach.
+    pub(crate) confines: Confines,
+}
+
+/// What a program is for: where it works and what it needs beyond.
+#[derive(Debug, Clone)]
+pub(crate) struct Confines {
+    pub(crate) profile: Sandbox,
+    pub(crate) project: PathBuf,
+    pub(crate) reads: Vec<PathBuf>,
+    pub(crate) writes: Vec<PathBuf>,
+    /// How client configuration lies before it.
+    pub(crate) clients: Clients,
+}
+
+/// How a program finds the configuration of clients.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Clients {
+    /// Not at all: it may hold secrets.
+    Hidden,
+    /// As it is, and not to be written: for programs of ours that compare whole folders.
+    Fixed,
+}
+
+impl Confines {
+    fn plan(&self, program: &Path, out_of_reach: &OutOfReach) -> Plan {
+        let mut out_of_reach = out_of_reach.clone();
+        if self.clients == Clients::Fixed {
+            let hidden = std::mem::take(&mut out_of_reach.hidden);
+            out_of_reach.fixed.extend(hidden);
+        }
+        // What a program is given by name it may read, whoever else may not.
+        let given = |place: &PathBuf| !self.reads.contains(place);
+        out_of_reach.hidden.retain(given);
+        let mut plan = Plan::new([self.profile], program, &self.project, out_of_reach);
+        plan.reads.clone_from(&self.reads);
+        plan.writes.clone_from(&self.writes);
+        plan
+    }
 }
 
 /// How a run ended.
@@ -95,12 +138,24 @@ pub(crate) struct Ended {
     pub(crate) strays: usize,
     /// Whether something that was not found still holds a stream.
     pub(crate) held_open: bool,
+    /// What was in force around it.
+    pub(crate) containment: Containment,
 }
 
 /// Runs it to its end. An error means that it did not start.
 pub(crate) fn run(run: &Run<'_>, reins: &Reins) -> io::Result<Ended> {
     let marker = marker()?;
-    let mut child = command(run, &marker)?.spawn()?;
+    // On this thread, which stays to its end: it ends with the thread that started it.
+    let plan = run
+        .confines
+        .plan(run.executable.path(), reins.out_of_reach());
+    let cell = Cell::of(&plan, Host::here()).map_err(io::Error::other)?;
+    let mut starting = command(run, &marker)?;
+    let mut confined = cell.confine(&mut starting);
+    let started = starting.spawn();
+    drop(starting);
+    let mut child = started.map_err(|problem| confined.explain(problem))?;
+    let containment = confined.started();
     let leader = Pid::from_child(&child);
     reins.hold_group(Some(leader));
     let mut streams = Streams::of(&mut child, run.max_output)?;
@@ -125,6 +180,7 @@ pub(crate) fn run(run: &Run<'_>, reins: &Reins) -> io::Result<Ended> {
         stderr: streams.stderr.bytes,
         strays: killed,
         held_open,
+        containment,
     })
 }
 

@@ -101,7 +101,9 @@ fn ask(server: &Server, config: &Config, app: &App) -> Result<Option<Offered>, F
         .build()
         .map_err(|problem| Failure::usage(format!("no threads can be started: {problem}")))?;
     let deadline = Duration::from_millis(config.limits.start_deadline_ms);
-    match runtime.block_on(probe::offered(server, config.root(), deadline)) {
+    let keys = Installation::locate().ok();
+    let keys = keys.as_ref().map(Installation::dir);
+    match runtime.block_on(probe::offered(server, config.root(), keys, deadline)) {
         Ok(offered) => Ok(Some(offered)),
         Err(problem) => {
             app.note(format!(

@@ -1,0 +1,260 @@
+//! A plan made ready for this machine, around one child.
+
+use std::collections::BTreeSet;
+use std::fs::File;
+use std::io::{self, Read as _};
+use std::os::fd::OwnedFd;
+use std::path::PathBuf;
+use std::process::Command;
+
+use lodestar_core::contract::Sandbox;
+use rustix::pipe::{PipeFlags, pipe_with};
+use rustix::process::{Resource, getegid, geteuid, getpid};
+
+use super::canary::{Canary, Listeners};
+use super::cover::Cover;
+use super::enter::{self, Entry, Namespaces, Step};
+use super::filter::{Sockets, filters};
+use super::plan::{Grants, Network, Plan};
+use super::record::{Containment, State};
+use super::rules::Rules;
+use super::scratch::Scratch;
+use super::{ContainError, Host};
+
+/// Most processes of one child with all that it starts. A build on a large machine has some hundred.
+const MAX_PROCESSES: u64 = 2048;
+
+/// Largest file that a child may write.
+const MAX_FILE: u64 = 16 << 30;
+
+/// Most that is told on the way into a cell: each step and each attempt takes four bytes.
+const MAX_TOLD: u64 = 4096;
+
+/// Everything that is put around a child, ready and not yet used.
+pub struct Cell {
+    entry: Entry,
+    told: OwnedFd,
+    listeners: Listeners,
+    scratch: Scratch,
+    profiles: BTreeSet<Sandbox>,
+    grants: Grants,
+    host: Host,
+    gaps: Vec<String>,
+}
+
+/// What is left of a cell with the parent: the scratch folder, for as long as the child lives, and the news from
+/// inside.
+#[derive(Debug)]
+pub struct Confined {
+    told: Option<OwnedFd>,
+    listeners: Listeners,
+    _scratch: Scratch,
+    containment: Containment,
+}
+
+impl std::fmt::Debug for Cell {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let profiles = &self.profiles;
+        f.debug_struct("Cell")
+            .field("profiles", profiles)
+            .finish_non_exhaustive()
+    }
+}
+
+/// What is tried once to see whether namespaces can be had.
+pub(super) fn trial() -> Namespaces {
+    Namespaces {
+        network: true,
+        user_map: map(geteuid().as_raw()),
+        group_map: map(getegid().as_raw()),
+        mounts: Vec::new(),
+    }
+}
+
+/// Everybody is who they are; nobody else is there.
+fn map(id: u32) -> Vec<u8> {
+    format!("{id} {id} 1").into_bytes()
+}
+
+impl Cell {
+    /// Makes a plan ready. The child ends with the thread that starts it: start it in the
+    /// [`nursery`](super::nursery), or on a thread that waits for its end.
+    pub fn of(plan: &Plan, host: Host) -> Result<Self, ContainError> {
+        let scratch = Scratch::new()?;
+        let grants = plan.grants();
+        let (hidden, fixed) = (plan.hidden(), plan.fixed());
+        let mut gaps = Vec::new();
+        let namespaces = if host.namespaces() {
+            let all = [&grants.system, &grants.reads, &grants.writes];
+            let granted: Vec<PathBuf> = all.into_iter().flatten().cloned().collect();
+            Some(Namespaces {
+                network: grants.network.is_none(),
+                mounts: Cover::of(&hidden, &fixed, &granted, &grants.writes)?.mounts,
+                ..trial()
+            })
+        } else {
+            None
+        };
+        let rules = Rules::of(&grants, scratch.path(), &host, &hidden, &fixed)?;
+        gaps.extend(missing(host, &grants, &rules.taken_apart));
+        let isolated = namespaces.as_ref().is_some_and(|one| one.network);
+        // Without a network of its own, Landlock stops connections and knows no datagrams.
+        let sockets = Sockets {
+            unix: plan.unix_sockets,
+            datagrams: isolated || !grants.network.is_none(),
+            streams: isolated || !grants.network.is_none() || host.landlock() >= 4,
+        };
+        if plan.unix_sockets {
+            gaps.push("Unix sockets are granted: whoever listens on one can be asked".to_owned());
+        }
+        let mut limits = vec![(Resource::Core, 0), (Resource::Fsize, MAX_FILE)];
+        if host.namespaces() {
+            // Elsewhere the number is that of all of the user's processes.
+            limits.push((Resource::Nproc, MAX_PROCESSES));
+        }
+        limits.retain_mut(|(resource, most)| {
+            let now = rustix::process::getrlimit(*resource);
+            *most = now.maximum.map_or(*most, |now| now.min(*most));
+            true
+        });
+        let (canary, listeners) = Canary::ready(plan, &grants)?;
+        let (told, report) = pipe_with(PipeFlags::CLOEXEC).map_err(io::Error::from)?;
+        let entry = Entry {
+            limits,
+            namespaces,
+            rules: rules.set,
+            filters: filters(sockets, plan.group)?,
+            canary,
+            parent: Some(getpid()),
+            report,
+        };
+        Ok(Self {
+            entry,
+            told,
+            listeners,
+            scratch,
+            profiles: plan.profiles.clone(),
+            grants,
+            host,
+            gaps,
+        })
+    }
+
+    /// What is granted.
+    pub fn grants(&self) -> &Grants {
+        &self.grants
+    }
+
+    /// Puts it around a command, which has its temporary files in a folder of its own.
+    pub fn confine(self, command: &mut Command) -> Confined {
+        let has_own = command.get_envs().any(|(name, _)| name == "TMPDIR");
+        if !has_own {
+            command.env("TMPDIR", self.scratch.path());
+        }
+        let filtered = !self.entry.filters.is_empty();
+        enter::between(command, self.entry);
+        Confined {
+            told: Some(self.told),
+            listeners: self.listeners,
+            _scratch: self.scratch,
+            containment: Containment {
+                state: State::Absent,
+                profiles: self.profiles,
+                landlock: self.host.landlock(),
+                namespaces: self.host.namespaces(),
+                filtered,
+                network: self.grants.network.clone(),
+                tried: Vec::new(),
+                gaps: self.gaps,
+                notes: notes(&self.grants),
+            },
+        }
+    }
+}
+
+impl Confined {
+    /// What was in force, once the child has started and its command is dropped or spent.
+    pub fn started(&mut self) -> Containment {
+        let mut told = Vec::new();
+        if let Some(pipe) = self.told.take() {
+            // Ends with exec; a command that still holds the other end would make it wait, so what is there is read.
+            let _ = rustix::io::ioctl_fionbio(&pipe, true);
+            let _ = File::from(pipe).take(MAX_TOLD).read_to_end(&mut told);
+            self.containment.tried = self.listeners.heard(&told);
+        }
+        let containment = &mut self.containment;
+        let is_whole = containment.gaps.is_empty()
+            && containment.filtered
+            && !containment.tried.is_empty()
+            && containment.tried.iter().all(|tried| tried.refused);
+        containment.state = if is_whole {
+            State::Proved
+        } else if containment.landlock == 0 && !containment.namespaces {
+            State::Absent
+        } else {
+            State::Partial
+        };
+        containment.clone()
+    }
+
+    /// The error of a start with the step that it failed at.
+    pub fn explain(&mut self, problem: io::Error) -> io::Error {
+        let mut told = Vec::new();
+        if let Some(pipe) = self.told.take() {
+            let _ = rustix::io::ioctl_fionbio(&pipe, true);
+            let _ = File::from(pipe).take(MAX_TOLD).read_to_end(&mut told);
+        }
+        let step = told.chunks_exact(4).find(|four| four[0] == 0xff);
+        match step.and_then(|four| Step::named(four[1])) {
+            Some(step) => io::Error::new(
+                problem.kind(),
+                format!("its sandbox cannot be entered ({step}): {problem}"),
+            ),
+            None => problem,
+        }
+    }
+}
+
+/// What this machine does not enforce, in words.
+fn missing(host: Host, grants: &Grants, taken_apart: &[PathBuf]) -> Vec<String> {
+    let mut gaps = Vec::new();
+    match host.landlock() {
+        0 => gaps.push("the kernel has no Landlock: files are covered by mounts alone".to_owned()),
+        1..=3 if !grants.network.is_none() => {}
+        1..=3 if !host.namespaces() => {
+            gaps.push("this Landlock has no rules for the network: sockets are refused".to_owned());
+        }
+        _ => {}
+    }
+    if (1..6).contains(&host.landlock()) {
+        gaps.push("this Landlock does not keep signals in: Lodestar can be signalled".to_owned());
+    }
+    if !host.namespaces() {
+        gaps.push("the kernel gives no user namespaces".to_owned());
+        for place in taken_apart {
+            let shown = place.display();
+            gaps.push(format!(
+                "what is out of reach in `{shown}` can be listed, not opened"
+            ));
+            if grants.writes.iter().any(|write| place.starts_with(write)) {
+                gaps.push(format!("nothing new can be made directly in `{shown}`"));
+            }
+        }
+    }
+    gaps
+}
+
+/// What holds and is less than one may think, in words.
+fn notes(grants: &Grants) -> Vec<String> {
+    let mut notes = Vec::new();
+    if geteuid().is_root() {
+        notes.push("the number of processes does not bind root".to_owned());
+    }
+    if let Network::Ports(_) = grants.network {
+        notes.push("ports are granted for every host".to_owned());
+    }
+    if grants.fetches_code {
+        notes.push("it fetches its code when it starts, and keeps it in your cache".to_owned());
+    }
+    notes
+}

@@ -1,0 +1,40 @@
+//! Systems other than Linux: nothing is contained, and it is said.
+
+use std::io;
+use std::process::Command;
+
+use super::{ContainError, Containment, Host, Plan};
+
+const WHY: &str = "this system has no Landlock; children run with your rights";
+
+/// A cell with no walls.
+#[derive(Debug)]
+pub struct Cell(());
+
+/// A child that nothing contains.
+#[derive(Debug)]
+pub struct Confined(());
+
+impl Cell {
+    /// There is nothing to make ready.
+    pub fn of(_: &Plan, _: Host) -> Result<Self, ContainError> {
+        Ok(Self(()))
+    }
+
+    /// Leaves the command as it is.
+    pub fn confine(self, _: &mut Command) -> Confined {
+        Confined(())
+    }
+}
+
+impl Confined {
+    /// Says that nothing is contained.
+    pub fn started(&mut self) -> Containment {
+        Containment::absent(WHY)
+    }
+
+    /// The error of a start, as it is.
+    pub fn explain(&mut self, problem: io::Error) -> io::Error {
+        problem
+    }
+}

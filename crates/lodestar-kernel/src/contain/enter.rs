@@ -1,0 +1,356 @@
+//! The steps between fork and exec, and the only unsafe code of the project.
+//!
+//! Nothing here allocates, locks or panics: the process that forked has other threads, and what they held is held
+//! for ever in the child. So everything is made ready before ([`Entry`]), and every step is a system call on it.
+//! A step that fails ends the start: the program never runs with less around it than was planned.
+//!
+//! Why `unsafe` here and nowhere else, and what was weighed against it, is in `docs/decisions/0022`.
+#![allow(unsafe_code)]
+
+use std::ffi::CStr;
+use std::io;
+use std::os::fd::{AsFd as _, OwnedFd};
+use std::os::unix::process::CommandExt as _;
+use std::process::Command;
+
+use landlock::RulesetCreated;
+use rustix::fs::{Mode, OFlags};
+use rustix::mount::{MountFlags, MountPropagationFlags};
+use rustix::process::{Pid, Resource, Rlimit, Signal};
+use rustix::thread::{CapabilitySet, CapabilitySets, UnshareFlags};
+use seccompiler::BpfProgram;
+
+use super::canary::Canary;
+use super::cover::Mount;
+
+/// Everything that a child goes through before it becomes the program.
+pub(super) struct Entry {
+    pub(super) limits: Vec<(Resource, u64)>,
+    pub(super) namespaces: Option<Namespaces>,
+    /// Taken by the first child; the parent's copy stays.
+    pub(super) rules: Option<RulesetCreated>,
+    pub(super) filters: Vec<BpfProgram>,
+    pub(super) canary: Canary,
+    /// Whether it ends with the thread that started it.
+    pub(super) parent: Option<Pid>,
+    /// What is said on the way, by [`Step`] and number.
+    pub(super) report: OwnedFd,
+}
+
+/// Namespaces of the child's own.
+#[derive(Debug)]
+pub(super) struct Namespaces {
+    /// Whether the network is one of them.
+    pub(super) network: bool,
+    pub(super) user_map: Vec<u8>,
+    pub(super) group_map: Vec<u8>,
+    pub(super) mounts: Vec<Mount>,
+}
+
+/// Where a start can fail. Numbered for the pipe on which it is told.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[repr(u8)]
+pub(super) enum Step {
+    Limits = 1,
+    Namespaces,
+    Maps,
+    Mounts,
+    Folder,
+    Loopback,
+    Rights,
+    Descriptors,
+    Parent,
+    Rules,
+    Filters,
+}
+
+impl Step {
+    const ALL: [(Self, &'static str); 11] = [
+        (Self::Limits, "limits"),
+        (Self::Namespaces, "namespaces"),
+        (Self::Maps, "mapping of users"),
+        (Self::Mounts, "mounts"),
+        (Self::Folder, "folder"),
+        (Self::Loopback, "loopback"),
+        (Self::Rights, "giving up rights"),
+        (Self::Descriptors, "closing descriptors"),
+        (Self::Parent, "tie to its parent"),
+        (Self::Rules, "Landlock"),
+        (Self::Filters, "seccomp"),
+    ];
+
+    /// What a byte on the pipe names.
+    pub(super) fn named(byte: u8) -> Option<&'static str> {
+        let mut all = Self::ALL.iter();
+        all.find(|(step, _)| *step as u8 == byte)
+            .map(|(_, name)| *name)
+    }
+}
+
+/// Puts all of it between a command's fork and its exec.
+pub(super) fn between(command: &mut Command, mut entry: Entry) {
+    // SAFETY: `Entry::enter` only makes system calls on memory that was set up before the fork. It neither
+    // allocates nor takes a lock nor unwinds: `rustix` calls the kernel directly, `landlock` and `seccompiler` do so
+    // with what they hold, and errors are numbers. The one value that it drops, the ruleset, closes a descriptor.
+    unsafe {
+        command.pre_exec(move || entry.enter());
+    }
+}
+
+/// Tries whether namespaces can be had: enters them in a child that never runs a program.
+pub(super) fn try_namespaces(namespaces: Namespaces) -> io::Result<()> {
+    // A program is named and never reached.
+    let mut command = Command::new("/proc/self/exe");
+    // SAFETY: as above.
+    unsafe {
+        command.pre_exec(move || {
+            namespaces.enter().map_err(|(_, problem)| problem)?;
+            Err(io::Error::from_raw_os_error(libc::ECANCELED))
+        });
+    }
+    match command.spawn() {
+        Err(problem) if problem.raw_os_error() == Some(libc::ECANCELED) => Ok(()),
+        Err(problem) => Err(problem),
+        Ok(mut child) => {
+            // INVARIANT: the closure above never lets it come to this.
+            let _ = child.kill();
+            let _ = child.wait();
+            Err(io::Error::other("the trial ran"))
+        }
+    }
+}
+
+impl Entry {
+    fn enter(&mut self) -> io::Result<()> {
+        self.steps().map_err(|(step, problem)| {
+            let number = problem.raw_os_error().unwrap_or(0);
+            let [low, high, ..] = number.to_le_bytes();
+            let _ = rustix::io::write(&self.report, &[0xff, step as u8, low, high]);
+            problem
+        })
+    }
+
+    fn steps(&mut self) -> Result<(), (Step, io::Error)> {
+        if let Some(namespaces) = &self.namespaces {
+            namespaces.enter()?;
+        }
+        for (resource, most) in &self.limits {
+            let limit = Rlimit {
+                current: Some(*most),
+                maximum: Some(*most),
+            };
+            rustix::process::setrlimit(*resource, limit).map_err(at(Step::Limits))?;
+        }
+        give_up_rights().map_err(at(Step::Rights))?;
+        close_the_rest().map_err(|problem| (Step::Descriptors, problem))?;
+        if let Some(parent) = self.parent {
+            // After the last change of rights, which would undo it.
+            rustix::process::set_parent_process_death_signal(Some(Signal::KILL))
+                .map_err(at(Step::Parent))?;
+            if rustix::process::getppid() != Some(parent) {
+                return Err((Step::Parent, io::Error::from_raw_os_error(libc::ESRCH)));
+            }
+        }
+        rustix::thread::set_no_new_privs(true).map_err(at(Step::Rules))?;
+        if let Some(rules) = self.rules.take() {
+            let entered = rules.restrict_self();
+            entered.map_err(|_| (Step::Rules, io::Error::last_os_error()))?;
+        }
+        for filter in &self.filters {
+            let entered = seccompiler::apply_filter(filter);
+            entered.map_err(|_| (Step::Filters, io::Error::last_os_error()))?;
+        }
+        self.canary.sing(&self.report);
+        Ok(())
+    }
+}
+
+fn at(step: Step) -> impl Fn(rustix::io::Errno) -> (Step, io::Error) {
+    move |problem| (step, problem.into())
+}
+
+impl Namespaces {
+    fn enter(&self) -> Result<(), (Step, io::Error)> {
+        let mut flags = UnshareFlags::NEWUSER | UnshareFlags::NEWNS | UnshareFlags::NEWIPC;
+        if self.network {
+            flags |= UnshareFlags::NEWNET;
+        }
+        // SAFETY: none of these flags takes the descriptors of this process, which has one thread, apart.
+        unsafe { rustix::thread::unshare_unsafe(flags) }.map_err(at(Step::Namespaces))?;
+        let maps = || -> rustix::io::Result<()> {
+            put(c"/proc/self/setgroups", b"deny")?;
+            put(c"/proc/self/uid_map", &self.user_map)?;
+            put(c"/proc/self/gid_map", &self.group_map)
+        };
+        maps().map_err(at(Step::Maps))?;
+        self.mount().map_err(at(Step::Mounts))?;
+        // The folder that it is in may lie under a mount by now.
+        again_where_it_is().map_err(|problem| (Step::Folder, problem))?;
+        if self.network {
+            raise_loopback().map_err(|problem| (Step::Loopback, problem))?;
+        }
+        Ok(())
+    }
+
+    fn mount(&self) -> rustix::io::Result<()> {
+        let private = MountPropagationFlags::PRIVATE | MountPropagationFlags::REC;
+        rustix::mount::mount_change(c"/", private)?;
+        let shut = MountFlags::RDONLY | MountFlags::NOSUID | MountFlags::NODEV | MountFlags::NOEXEC;
+        for mount in &self.mounts {
+            match mount {
+                Mount::Pinned { place } => {
+                    rustix::mount::mount_bind_recursive(place.as_c_str(), place.as_c_str())?;
+                }
+                Mount::Fixed { place, flags } => {
+                    rustix::mount::mount_bind_recursive(place.as_c_str(), place.as_c_str())?;
+                    let flags = *flags | MountFlags::BIND | MountFlags::RDONLY;
+                    rustix::mount::mount_remount(place.as_c_str(), flags, c"")?;
+                }
+                Mount::HiddenFolder { place } => {
+                    rustix::mount::mount(
+                        c"tmpfs",
+                        place.as_c_str(),
+                        c"tmpfs",
+                        shut,
+                        c"mode=0,size=4k",
+                    )?;
+                }
+                Mount::HiddenFile { place, flags } => {
+                    rustix::mount::mount_bind(c"/dev/null", place.as_c_str())?;
+                    let flags = *flags | MountFlags::BIND | shut;
+                    rustix::mount::mount_remount(place.as_c_str(), flags, c"")?;
+                }
+            }
+        }
+        Ok(())
+    }
+}
+
+fn put(file: &CStr, text: &[u8]) -> rustix::io::Result<()> {
+    let file = rustix::fs::open(file, OFlags::WRONLY | OFlags::CLOEXEC, Mode::empty())?;
+    rustix::io::write(file.as_fd(), text).map(drop)
+}
+
+/// Resolves the current folder's path anew, through what was mounted since.
+fn again_where_it_is() -> io::Result<()> {
+    let mut path = [0_u8; libc::PATH_MAX as usize];
+    // SAFETY: the buffer is as long as is said, and lives to the end of both calls.
+    let gone = unsafe {
+        libc::getcwd(path.as_mut_ptr().cast(), path.len()).is_null()
+            || libc::chdir(path.as_ptr().cast()) != 0
+    };
+    if gone {
+        Err(io::Error::last_os_error())
+    } else {
+        Ok(())
+    }
+}
+
+/// A network of one's own begins with its loopback down.
+fn raise_loopback() -> io::Result<()> {
+    // SAFETY: a zeroed `ifreq` is a valid one; its name is shorter than its field, and it outlives the calls.
+    unsafe {
+        let socket = libc::socket(libc::AF_INET, libc::SOCK_DGRAM | libc::SOCK_CLOEXEC, 0);
+        if socket < 0 {
+            return Err(io::Error::last_os_error());
+        }
+        let mut request: libc::ifreq = std::mem::zeroed();
+        request.ifr_name[0] = b'l' as libc::c_char;
+        request.ifr_name[1] = b'o' as libc::c_char;
+        request.ifr_ifru.ifru_flags = (libc::IFF_UP | libc::IFF_RUNNING) as libc::c_short;
+        let raised = libc::ioctl(socket, libc::SIOCSIFFLAGS, &raw const request);
+        let problem = io::Error::last_os_error();
+        libc::close(socket);
+        if raised == 0 { Ok(()) } else { Err(problem) }
+    }
+}
+
+/// Whoever is root, in a namespace or outside, is so no more.
+fn give_up_rights() -> rustix::io::Result<()> {
+    let none = CapabilitySet::empty();
+    let sets = CapabilitySets {
+        effective: none,
+        permitted: none,
+        inheritable: none,
+    };
+    rustix::thread::set_capabilities(None, sets)
+}
+
+/// Closes, at exec, every descriptor but the three streams: also those that Lodestar was itself started with.
+fn close_the_rest() -> io::Result<()> {
+    // SAFETY: marks descriptors, and touches no memory.
+    let marked = unsafe {
+        libc::syscall(
+            libc::SYS_close_range,
+            3 as libc::c_uint,
+            libc::c_uint::MAX,
+            libc::CLOSE_RANGE_CLOEXEC,
+        )
+    };
+    if marked == 0 {
+        Ok(())
+    } else {
+        Err(io::Error::last_os_error())
+    }
+}
+
+/// Calls that have no safe form, made only to see that they are refused. Each gives the error's number, or none where
+/// it was not refused.
+pub(super) mod forbidden {
+    use super::{Pid, io};
+
+    /// Reads eight bytes at an address of another process.
+    pub(in super::super) fn read_memory(of: Pid) -> Option<i32> {
+        let mut bytes = [0_u8; 8];
+        let here = libc::iovec {
+            iov_base: bytes.as_mut_ptr().cast(),
+            iov_len: bytes.len(),
+        };
+        // The same address is mapped there: that process was forked from this one.
+        let there = here;
+        // SAFETY: writes eight bytes at most, into `bytes`.
+        let read = unsafe {
+            libc::process_vm_readv(
+                of.as_raw_nonzero().get(),
+                &raw const here,
+                1,
+                &raw const there,
+                1,
+                0,
+            )
+        };
+        refused(read < 0)
+    }
+
+    /// Attaches to another process without stopping it.
+    pub(in super::super) fn trace(whom: Pid) -> Option<i32> {
+        // SAFETY: touches no memory of this process.
+        let traced = unsafe { libc::ptrace(libc::PTRACE_SEIZE, whom.as_raw_nonzero().get(), 0, 0) };
+        refused(traced != 0)
+    }
+
+    /// Makes a queue of calls.
+    pub(in super::super) fn io_uring() -> Option<i32> {
+        let mut parameters = [0_u8; 256];
+        // SAFETY: the kernel writes 120 bytes at most, into `parameters`.
+        let made = unsafe { libc::syscall(libc::SYS_io_uring_setup, 1, parameters.as_mut_ptr()) };
+        if made >= 0 {
+            // SAFETY: it was made just now, and nobody else has it.
+            unsafe { libc::close(made as libc::c_int) };
+        }
+        refused(made < 0)
+    }
+
+    /// Asks for the number of the session's keyring.
+    pub(in super::super) fn keyring() -> Option<i32> {
+        const GET_KEYRING_ID: libc::c_int = 0;
+        const SESSION: libc::c_int = -3;
+        // SAFETY: takes numbers alone.
+        let found = unsafe { libc::syscall(libc::SYS_keyctl, GET_KEYRING_ID, SESSION, 0) };
+        refused(found < 0)
+    }
+
+    fn refused(failed: bool) -> Option<i32> {
+        failed.then(|| io::Error::last_os_error().raw_os_error().unwrap_or(0))
+    }
+}

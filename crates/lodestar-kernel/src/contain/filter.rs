@@ -1,0 +1,238 @@
+//! System calls that no child needs and that lead around the rest, refused by seccomp.
+//!
+//! A list of what is refused, not of what is allowed: programs of any kind run here. Each entry is a way out of
+//! what Landlock and the mounts hold: into other processes, into the kernel's own stores, past the file system's
+//! paths, or into new namespaces.
+
+use std::collections::BTreeMap;
+
+use seccompiler::{
+    BpfProgram, SeccompAction, SeccompCmpArgLen, SeccompCmpOp, SeccompCondition, SeccompFilter,
+    SeccompRule, TargetArch,
+};
+
+use super::ContainError;
+use super::plan::Group;
+
+/// Refused as not permitted.
+const REFUSED: [i64; 52] = [
+    // Other processes.
+    libc::SYS_ptrace,
+    libc::SYS_process_vm_readv,
+    libc::SYS_process_vm_writev,
+    libc::SYS_process_madvise,
+    libc::SYS_pidfd_getfd,
+    libc::SYS_kcmp,
+    // Mounts and roots.
+    libc::SYS_mount,
+    libc::SYS_umount2,
+    libc::SYS_move_mount,
+    libc::SYS_open_tree,
+    libc::SYS_fsopen,
+    libc::SYS_fsmount,
+    libc::SYS_fsconfig,
+    libc::SYS_fspick,
+    libc::SYS_mount_setattr,
+    libc::SYS_pivot_root,
+    libc::SYS_chroot,
+    // New namespaces, and those of others.
+    libc::SYS_unshare,
+    libc::SYS_setns,
+    // The kernel's own store of keys.
+    libc::SYS_keyctl,
+    libc::SYS_add_key,
+    libc::SYS_request_key,
+    // Files without a path.
+    libc::SYS_open_by_handle_at,
+    libc::SYS_fanotify_init,
+    // Programs in the kernel, and what attackers build on.
+    libc::SYS_bpf,
+    libc::SYS_perf_event_open,
+    libc::SYS_userfaultfd,
+    libc::SYS_init_module,
+    libc::SYS_finit_module,
+    libc::SYS_delete_module,
+    libc::SYS_kexec_load,
+    // The machine.
+    libc::SYS_reboot,
+    libc::SYS_swapon,
+    libc::SYS_swapoff,
+    libc::SYS_acct,
+    libc::SYS_quotactl,
+    libc::SYS_settimeofday,
+    libc::SYS_clock_settime,
+    libc::SYS_adjtimex,
+    libc::SYS_clock_adjtime,
+    libc::SYS_sethostname,
+    libc::SYS_setdomainname,
+    libc::SYS_syslog,
+    libc::SYS_vhangup,
+    libc::SYS_nfsservctl,
+    libc::SYS_quotactl_fd,
+    libc::SYS_lookup_dcookie,
+    libc::SYS_personality,
+    libc::SYS_mbind,
+    libc::SYS_migrate_pages,
+    libc::SYS_move_pages,
+    libc::SYS_set_mempolicy,
+];
+
+/// Refused as not there, because programs then take the older way, which can be looked at.
+const NOT_THERE: [i64; 4] = [
+    libc::SYS_clone3,
+    libc::SYS_io_uring_setup,
+    libc::SYS_io_uring_enter,
+    libc::SYS_io_uring_register,
+];
+
+/// Each kind of namespace that a new process could begin with.
+const NEW_NAMESPACES: [libc::c_int; 7] = [
+    libc::CLONE_NEWNS,
+    libc::CLONE_NEWCGROUP,
+    libc::CLONE_NEWUTS,
+    libc::CLONE_NEWIPC,
+    libc::CLONE_NEWUSER,
+    libc::CLONE_NEWPID,
+    libc::CLONE_NEWNET,
+];
+
+/// Puts words into a terminal's input, as if its user had typed them.
+const TYPES_FOR_OTHERS: [u64; 2] = [libc::TIOCSTI, libc::TIOCLINUX];
+
+/// The second set of numbers that an x86-64 kernel may have for the same calls.
+#[cfg(target_arch = "x86_64")]
+const X32: i64 = 0x4000_0000;
+
+/// Which sockets there are.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Sockets {
+    /// Sockets of the machine's own programs.
+    pub(super) unix: bool,
+    /// Datagrams.
+    pub(super) datagrams: bool,
+    /// Connections.
+    pub(super) streams: bool,
+}
+
+/// The filters, in the order in which they are put on; none on a processor that they cannot be written for.
+pub(super) fn filters(sockets: Sockets, group: Group) -> Result<Vec<BpfProgram>, ContainError> {
+    let Ok(arch) = TargetArch::try_from(std::env::consts::ARCH) else {
+        return Ok(Vec::new());
+    };
+    let mut refused: BTreeMap<i64, Vec<SeccompRule>> =
+        REFUSED.iter().map(|call| (*call, Vec::new())).collect();
+    #[cfg(target_arch = "x86_64")]
+    for call in [libc::SYS_kexec_file_load, libc::SYS_iopl, libc::SYS_ioperm] {
+        refused.insert(call, Vec::new());
+    }
+    if group == Group::Kept {
+        refused.insert(libc::SYS_setsid, Vec::new());
+        refused.insert(libc::SYS_setpgid, Vec::new());
+    }
+    let namespaces: Result<Vec<_>, _> = NEW_NAMESPACES
+        .iter()
+        .map(|flag| rule([has(0, u64::from(flag.unsigned_abs()))?]))
+        .collect();
+    refused.insert(libc::SYS_clone, namespaces?);
+    let typing: Result<Vec<_>, _> = TYPES_FOR_OTHERS
+        .iter()
+        .map(|call| rule([is(1, *call)?]))
+        .collect();
+    refused.insert(libc::SYS_ioctl, typing?);
+    refused.insert(libc::SYS_socket, sockets.refused()?);
+    let mut pairs = vec![is_not(0, libc::AF_UNIX)?];
+    pairs.extend([is_not(0, libc::AF_INET)?, is_not(0, libc::AF_INET6)?]);
+    refused.insert(libc::SYS_socketpair, vec![rule(pairs)?]);
+    let mut not_there: BTreeMap<i64, Vec<SeccompRule>> =
+        NOT_THERE.iter().map(|call| (*call, Vec::new())).collect();
+    #[cfg(target_arch = "x86_64")]
+    for call in refused.keys().copied().collect::<Vec<_>>() {
+        not_there.insert(call | X32, Vec::new());
+    }
+    #[cfg(target_arch = "x86_64")]
+    for call in NOT_THERE {
+        not_there.insert(call | X32, Vec::new());
+    }
+    Ok(vec![
+        program(not_there, libc::ENOSYS, arch)?,
+        program(refused, libc::EPERM, arch)?,
+    ])
+}
+
+impl Sockets {
+    /// Of the families only those of the internet, of the routing table (where programs look up their own addresses)
+    /// and, if granted, of the machine; of the types none that is raw.
+    fn refused(self) -> Result<Vec<SeccompRule>, ContainError> {
+        let mut families = vec![
+            is_not(0, libc::AF_INET)?,
+            is_not(0, libc::AF_INET6)?,
+            is_not(0, libc::AF_NETLINK)?,
+        ];
+        if self.unix {
+            families.push(is_not(0, libc::AF_UNIX)?);
+        }
+        let mut rules = vec![rule(families)?];
+        for family in [libc::AF_INET, libc::AF_INET6] {
+            let family = u64::from(family.unsigned_abs());
+            let mut types = vec![
+                libc::SOCK_RAW,
+                libc::SOCK_RDM,
+                libc::SOCK_SEQPACKET,
+                libc::SOCK_DCCP,
+            ];
+            if !self.datagrams {
+                types.push(libc::SOCK_DGRAM);
+            }
+            if !self.streams {
+                types.push(libc::SOCK_STREAM);
+            }
+            for kind in types {
+                let kind = masked(1, 0xf, u64::from(kind.unsigned_abs()))?;
+                rules.push(rule([is(0, family)?, kind])?);
+            }
+        }
+        let netlink = is(0, u64::from(libc::AF_NETLINK.unsigned_abs()))?;
+        rules.push(rule([netlink, is_not(2, libc::NETLINK_ROUTE)?])?);
+        Ok(rules)
+    }
+}
+
+fn program(
+    rules: BTreeMap<i64, Vec<SeccompRule>>,
+    errno: libc::c_int,
+    arch: TargetArch,
+) -> Result<BpfProgram, ContainError> {
+    let refuse = SeccompAction::Errno(errno.unsigned_abs());
+    SeccompFilter::new(rules, SeccompAction::Allow, refuse, arch)
+        .and_then(BpfProgram::try_from)
+        .map_err(failed)
+}
+
+fn rule(conditions: impl Into<Vec<SeccompCondition>>) -> Result<SeccompRule, ContainError> {
+    SeccompRule::new(conditions.into()).map_err(failed)
+}
+
+fn condition(argument: u8, op: SeccompCmpOp, value: u64) -> Result<SeccompCondition, ContainError> {
+    // The kernel looks at 32 bits of each of these arguments, whatever stands above them.
+    SeccompCondition::new(argument, SeccompCmpArgLen::Dword, op, value).map_err(failed)
+}
+
+fn is(argument: u8, value: u64) -> Result<SeccompCondition, ContainError> {
+    condition(argument, SeccompCmpOp::Eq, value)
+}
+
+fn is_not(argument: u8, value: libc::c_int) -> Result<SeccompCondition, ContainError> {
+    condition(argument, SeccompCmpOp::Ne, u64::from(value.unsigned_abs()))
+}
+
+fn has(argument: u8, flag: u64) -> Result<SeccompCondition, ContainError> {
+    masked(argument, flag, flag)
+}
+
+fn masked(argument: u8, mask: u64, value: u64) -> Result<SeccompCondition, ContainError> {
+    condition(argument, SeccompCmpOp::MaskedEq(mask), value)
+}
+
+fn failed(problem: seccompiler::BackendError) -> ContainError {
+    ContainError::Rules(problem.to_string())
+}

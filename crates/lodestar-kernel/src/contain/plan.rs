@@ -1,0 +1,296 @@
+//! What a child is granted: the union of the profiles of its contracts, over places that are there.
+//!
+//! Pure but for one question, whether a place exists. What is not named here is not granted.
+
+use std::collections::BTreeSet;
+use std::path::{Path, PathBuf};
+
+use lodestar_core::contract::Sandbox;
+use serde::{Deserialize, Serialize};
+
+/// Programs, libraries and settings of the system: read and executed, never written.
+const SYSTEM: [&str; 14] = [
+    "/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32", "/etc", "/opt", "/nix", "/gnu",
+    "/snap", "/proc", "/sys",
+];
+
+/// Where name lookups are told where to ask, if `/etc/resolv.conf` is a link.
+const NAMES: [&str; 3] = [
+    "/run/systemd/resolve",
+    "/run/NetworkManager",
+    "/run/resolvconf",
+];
+
+/// Devices that hold nothing and lead nowhere.
+const DEVICES: [&str; 6] = [
+    "/dev/null",
+    "/dev/zero",
+    "/dev/full",
+    "/dev/random",
+    "/dev/urandom",
+    "/dev/fd",
+];
+
+/// Toolchains that people keep in their home: read and executed. No folder with credentials is among them.
+const TOOLCHAINS: [&str; 27] = [
+    ".npm",
+    ".nvm",
+    ".volta",
+    ".fnm",
+    ".bun",
+    ".deno",
+    ".asdf",
+    ".pyenv",
+    ".rbenv",
+    ".rustup",
+    ".cargo/bin",
+    ".cargo/registry",
+    ".cargo/git",
+    ".cargo/env",
+    ".local/bin",
+    ".local/lib",
+    ".local/share/uv",
+    ".local/share/pnpm",
+    ".local/share/pipx",
+    ".local/pipx",
+    ".cache/uv",
+    ".cache/pip",
+    ".cache/node",
+    "go/pkg",
+    "go/bin",
+    ".gitconfig",
+    ".config/git",
+];
+
+/// What programs that fetch a package and run it keep it in: written only by those.
+const PACKAGE_CACHES: [&str; 6] = [
+    ".npm",
+    ".bun",
+    ".cache/uv",
+    ".cache/pip",
+    ".local/share/uv",
+    ".local/share/pnpm",
+];
+
+/// Programs that fetch a package and run it.
+const PACKAGE_RUNNERS: [&str; 9] = [
+    "npx", "npm", "pnpm", "pnpx", "yarn", "bunx", "uvx", "uv", "pipx",
+];
+
+/// Hidden from every child wherever it lies: readable only by root, who may be running Lodestar.
+const SYSTEM_SECRETS: [&str; 3] = ["/etc/shadow", "/etc/gshadow", "/etc/sudoers"];
+
+/// What a child is for.
+#[derive(Debug, Clone)]
+pub struct Plan {
+    /// The profiles of its contracts; their union is granted. None is the tightest.
+    pub profiles: BTreeSet<Sandbox>,
+    /// The program, as found on the path.
+    pub program: PathBuf,
+    /// The folder that the child works in.
+    pub project: PathBuf,
+    /// The home of the user, where toolchains are.
+    pub home: Option<PathBuf>,
+    /// Places to read, beyond the profiles.
+    pub reads: Vec<PathBuf>,
+    /// Places to write, beyond the profiles.
+    pub writes: Vec<PathBuf>,
+    /// The network, where it is said apart from the profiles.
+    pub network: Option<Network>,
+    /// Whether sockets in the file system may be used. They lead to whoever listens, past everything else here.
+    pub unix_sockets: bool,
+    /// Whether it may leave its process group.
+    pub group: Group,
+    /// What no child may reach.
+    pub out_of_reach: OutOfReach,
+}
+
+/// Which ways out a child has.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(untagged)]
+pub enum Network {
+    /// None, or all: in a word.
+    Word(NetworkWord),
+    /// TCP connections to these ports, of any host, and looking up names.
+    Ports(BTreeSet<u16>),
+}
+
+/// None, or all.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum NetworkWord {
+    /// None.
+    None,
+    /// All.
+    Any,
+}
+
+impl Network {
+    /// No way out.
+    pub const NONE: Self = Self::Word(NetworkWord::None);
+    /// Every way out.
+    pub const ANY: Self = Self::Word(NetworkWord::Any);
+
+    /// Whether there is no way out.
+    pub fn is_none(&self) -> bool {
+        *self == Self::NONE
+    }
+}
+
+/// Whether a child may leave its process group.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Group {
+    /// It stays, with all that it starts: ending the group ends all of it.
+    Kept,
+    /// It may leave: a shell for people needs that.
+    Free,
+}
+
+/// What no child may reach, whatever its profile.
+#[derive(Debug, Clone, Default)]
+pub struct OutOfReach {
+    /// The folder of the user's keys.
+    pub keys: Option<PathBuf>,
+    /// The project's `.lodestar/`.
+    pub lodestar: Option<PathBuf>,
+    /// What else is not even to be read: client configuration, sockets.
+    pub hidden: Vec<PathBuf>,
+    /// Read and not written: what decides what runs later.
+    pub fixed: Vec<PathBuf>,
+}
+
+impl OutOfReach {
+    /// All that is not even to be read.
+    fn all_hidden(&self) -> impl Iterator<Item = &PathBuf> {
+        let own = self.keys.iter().chain(&self.lodestar);
+        own.chain(&self.hidden)
+    }
+}
+
+/// What a plan comes to.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Grants {
+    /// Read and executed.
+    pub system: Vec<PathBuf>,
+    /// Read.
+    pub reads: Vec<PathBuf>,
+    /// Read and written.
+    pub writes: Vec<PathBuf>,
+    /// Read and written, one by one.
+    pub devices: Vec<PathBuf>,
+    /// Whether what lies in written places may be executed.
+    pub executes_own: bool,
+    /// Ways out.
+    pub network: Network,
+    /// Whether it fetches its own code before it runs it.
+    pub fetches_code: bool,
+}
+
+impl Plan {
+    /// A child with these profiles in a project, and nothing else said.
+    pub fn new(
+        profiles: impl IntoIterator<Item = Sandbox>,
+        program: impl Into<PathBuf>,
+        project: impl Into<PathBuf>,
+        out_of_reach: OutOfReach,
+    ) -> Self {
+        Self {
+            profiles: profiles.into_iter().collect(),
+            program: program.into(),
+            project: project.into(),
+            home: std::env::home_dir(),
+            reads: Vec::new(),
+            writes: Vec::new(),
+            network: None,
+            unix_sockets: false,
+            group: Group::Kept,
+            out_of_reach,
+        }
+    }
+
+    /// What it comes to on this machine. The child's own scratch folder is not in it.
+    pub fn grants(&self) -> Grants {
+        let has = |profile| self.profiles.contains(&profile);
+        let fetches_code = self.is_package_runner();
+        let network = match &self.network {
+            Some(network) => network.clone(),
+            None if has(Sandbox::ControlledNetwork) || fetches_code => Network::ANY,
+            None => Network::NONE,
+        };
+        let in_home = |names: &[&str]| -> Vec<PathBuf> {
+            let home = self.home.iter();
+            home.flat_map(|home| names.iter().map(|name| home.join(name)))
+                .collect()
+        };
+        let mut system: Vec<PathBuf> = SYSTEM.iter().chain(&NAMES).map(PathBuf::from).collect();
+        system.extend(in_home(&TOOLCHAINS));
+        system.extend(self.program_place());
+        let mut reads = vec![self.project.clone()];
+        reads.extend(self.reads.iter().cloned());
+        let mut writes = self.writes.clone();
+        if has(Sandbox::WriteLocal) || has(Sandbox::ControlledShell) {
+            writes.push(self.project.clone());
+        }
+        if fetches_code {
+            writes.extend(in_home(&PACKAGE_CACHES));
+        }
+        Grants {
+            system: there(system),
+            reads: there(reads),
+            writes: there(writes),
+            devices: there(DEVICES.iter().map(PathBuf::from).collect()),
+            executes_own: has(Sandbox::ControlledShell) || fetches_code,
+            network,
+            fetches_code,
+        }
+    }
+
+    /// What is hidden, with what the system itself keeps from everybody but root.
+    pub(super) fn hidden(&self) -> Vec<PathBuf> {
+        let secrets = SYSTEM_SECRETS.iter().map(PathBuf::from);
+        let own = self.out_of_reach.all_hidden().cloned();
+        there(own.chain(secrets).collect())
+    }
+
+    /// What is read and not written.
+    pub(super) fn fixed(&self) -> Vec<PathBuf> {
+        there(self.out_of_reach.fixed.clone())
+    }
+
+    fn is_package_runner(&self) -> bool {
+        let name = self.program.file_name().and_then(|name| name.to_str());
+        name.is_some_and(|name| PACKAGE_RUNNERS.contains(&name))
+    }
+
+    /// Where a program is that is not the system's: its installation, if that is a folder of its own, else
+    /// the file alone.
+    fn program_place(&self) -> Vec<PathBuf> {
+        let Ok(real) = self.program.canonicalize() else {
+            return Vec::new();
+        };
+        let folder = real.parent();
+        let installation = match folder {
+            Some(bin) if bin.ends_with("bin") => bin.parent(),
+            folder => folder,
+        };
+        let is_too_much = |place: &Path| {
+            let holds = |inner: &Path| inner.starts_with(place);
+            self.home.as_deref().is_some_and(holds)
+                || holds(&self.project)
+                || self.out_of_reach.all_hidden().any(|hidden| holds(hidden))
+                || place
+                    .parent()
+                    .is_none_or(|parent| parent.parent().is_none())
+        };
+        match installation {
+            Some(place) if !is_too_much(place) => vec![place.to_owned(), real.clone()],
+            _ => vec![real],
+        }
+    }
+}
+
+/// Those that are there, as they really lie; a link is its target. Without repetitions.
+pub(super) fn there(places: Vec<PathBuf>) -> Vec<PathBuf> {
+    let real = places.iter().filter_map(|place| place.canonicalize().ok());
+    real.collect::<BTreeSet<_>>().into_iter().collect()
+}
