@@ -19,15 +19,17 @@ use crate::paint::Paint;
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Exit {
     /// The work is done, and what was checked holds.
-    Done = 0,
+    Done,
     /// The work is done, and what was checked does not hold.
-    CheckFailed = 1,
+    CheckFailed,
     /// Wrong arguments or configuration, or a file that cannot be read or written.
-    Usage = 2,
+    Usage,
     /// What was named does not exist.
-    NotFound = 3,
+    NotFound,
     /// A key is missing, unprotected, or not entitled.
-    NotAuthorised = 4,
+    NotAuthorised,
+    /// What was run inside a sandbox ended so.
+    Agent(u8),
 }
 
 impl Exit {
@@ -39,13 +41,26 @@ impl Exit {
             Self::Usage => "usage",
             Self::NotFound => "not_found",
             Self::NotAuthorised => "not_authorised",
+            Self::Agent(_) => "agent",
+        }
+    }
+
+    /// The number scripts see.
+    pub(crate) fn number(self) -> u8 {
+        match self {
+            Self::Done => 0,
+            Self::CheckFailed => 1,
+            Self::Usage => 2,
+            Self::NotFound => 3,
+            Self::NotAuthorised => 4,
+            Self::Agent(code) => code,
         }
     }
 }
 
 impl From<Exit> for std::process::ExitCode {
     fn from(exit: Exit) -> Self {
-        Self::from(exit as u8)
+        Self::from(exit.number())
     }
 }
 
@@ -129,7 +144,7 @@ impl Failure {
         let text = if as_json {
             json::compact(&json!({"error": {
                 "code": self.exit.code(),
-                "exit": self.exit as u8,
+                "exit": self.exit.number(),
                 "message": self.message,
                 "help": self.help,
             }}))

@@ -11,6 +11,7 @@
 //! | `rules` | files and TCP ports, as Landlock rules |
 //! | `cover` | what lies inside of what is granted and is not: hidden or fixed by mounts of the child's own |
 //! | `filter` | system calls that no child needs and that lead around the rest |
+//! | `bridge` | listeners in a child's own network that are served from outside |
 //! | `enter` | the steps between fork and exec, and nothing else |
 //! | `canary` | what is tried in the very process that becomes the program, before it does |
 //! | [`record`] | what was in force and what was refused, for the log |
@@ -19,6 +20,8 @@
 //! Nothing here needs root or another program. Where a layer is missing the rest still holds, and the record
 //! says so; on other systems a cell is [`State::Absent`], which is never passed over in silence.
 
+#[cfg(target_os = "linux")]
+mod bridge;
 #[cfg(target_os = "linux")]
 mod canary;
 #[cfg(target_os = "linux")]

@@ -16,7 +16,7 @@ use rustix::process::Pid;
 
 use super::cover::text;
 use super::enter::forbidden;
-use super::plan::{Grants, Plan};
+use super::plan::{Grants, Network, Plan};
 use super::record::{Attempt, Tried};
 
 /// What is tried, with what it takes.
@@ -46,8 +46,10 @@ impl Canary {
         };
         let here = (Ipv4Addr::LOCALHOST, 0);
         let (mut stream, mut datagram) = (None, None);
-        if grants.network.is_none() {
+        if grants.network != Network::ANY {
             stream = Some(TcpListener::bind(here)?);
+        }
+        if !grants.network.has_names() {
             let socket = UdpSocket::bind(here)?;
             socket.set_nonblocking(true)?;
             datagram = Some(socket);

@@ -3,6 +3,7 @@
 use std::collections::BTreeSet;
 use std::fs::File;
 use std::io::{self, Read as _};
+use std::net::TcpListener;
 use std::os::fd::OwnedFd;
 use std::path::PathBuf;
 use std::process::Command;
@@ -11,6 +12,7 @@ use lodestar_core::contract::Sandbox;
 use rustix::pipe::{PipeFlags, pipe_with};
 use rustix::process::{Resource, getegid, geteuid, getpid};
 
+use super::bridge::{Bridge, FarEnd};
 use super::canary::{Canary, Listeners};
 use super::cover::Cover;
 use super::enter::{self, Entry, Namespaces, Step};
@@ -35,6 +37,7 @@ pub struct Cell {
     entry: Entry,
     told: OwnedFd,
     listeners: Listeners,
+    far_end: Option<FarEnd>,
     scratch: Scratch,
     profiles: BTreeSet<Sandbox>,
     grants: Grants,
@@ -48,6 +51,7 @@ pub struct Cell {
 pub struct Confined {
     told: Option<OwnedFd>,
     listeners: Listeners,
+    far_end: Option<FarEnd>,
     _scratch: Scratch,
     containment: Containment,
 }
@@ -68,6 +72,7 @@ pub(super) fn trial() -> Namespaces {
         user_map: map(geteuid().as_raw()),
         group_map: map(getegid().as_raw()),
         mounts: Vec::new(),
+        bridge: None,
     }
 }
 
@@ -84,11 +89,17 @@ impl Cell {
         let grants = plan.grants();
         let (hidden, fixed) = (plan.hidden(), plan.fixed());
         let mut gaps = Vec::new();
+        let (mut bridge, mut far_end) = (None, None);
+        if host.namespaces() && grants.network.is_none() && !plan.bridges.is_empty() {
+            let (near, far) = Bridge::ready(&plan.bridges)?;
+            (bridge, far_end) = (Some(near), Some(far));
+        }
         let namespaces = if host.namespaces() {
             let all = [&grants.system, &grants.reads, &grants.writes];
             let granted: Vec<PathBuf> = all.into_iter().flatten().cloned().collect();
             Some(Namespaces {
                 network: grants.network.is_none(),
+                bridge,
                 mounts: Cover::of(&hidden, &fixed, &granted, &grants.writes)?.mounts,
                 ..trial()
             })
@@ -101,8 +112,8 @@ impl Cell {
         // Without a network of its own, Landlock stops connections and knows no datagrams.
         let sockets = Sockets {
             unix: plan.unix_sockets,
-            datagrams: isolated || !grants.network.is_none(),
-            streams: isolated || !grants.network.is_none() || host.landlock() >= 4,
+            datagrams: isolated || grants.network.has_names(),
+            streams: isolated || grants.network == Network::ANY || host.landlock() >= 4,
         };
         if plan.unix_sockets {
             gaps.push("Unix sockets are granted: whoever listens on one can be asked".to_owned());
@@ -132,6 +143,7 @@ impl Cell {
             entry,
             told,
             listeners,
+            far_end,
             scratch,
             profiles: plan.profiles.clone(),
             grants,
@@ -156,6 +168,7 @@ impl Cell {
         Confined {
             told: Some(self.told),
             listeners: self.listeners,
+            far_end: self.far_end,
             _scratch: self.scratch,
             containment: Containment {
                 state: State::Absent,
@@ -195,6 +208,13 @@ impl Confined {
             State::Partial
         };
         containment.clone()
+    }
+
+    /// The listeners of a plan's bridges, once the child has started; none where it has no network of its own.
+    pub fn bridges(&mut self) -> io::Result<Vec<TcpListener>> {
+        self.far_end
+            .take()
+            .map_or(Ok(Vec::new()), |far_end| far_end.take())
     }
 
     /// The error of a start with the step that it failed at.

@@ -20,6 +20,7 @@ use rustix::process::{Pid, Resource, Rlimit, Signal};
 use rustix::thread::{CapabilitySet, CapabilitySets, UnshareFlags};
 use seccompiler::BpfProgram;
 
+use super::bridge::Bridge;
 use super::canary::Canary;
 use super::cover::Mount;
 
@@ -45,6 +46,8 @@ pub(super) struct Namespaces {
     pub(super) user_map: Vec<u8>,
     pub(super) group_map: Vec<u8>,
     pub(super) mounts: Vec<Mount>,
+    /// Its ways out, where the network is one of them.
+    pub(super) bridge: Option<Bridge>,
 }
 
 /// Where a start can fail. Numbered for the pipe on which it is told.
@@ -188,6 +191,9 @@ impl Namespaces {
         again_where_it_is().map_err(|problem| (Step::Folder, problem))?;
         if self.network {
             raise_loopback().map_err(|problem| (Step::Loopback, problem))?;
+            if let Some(bridge) = &self.bridge {
+                bridge.open().map_err(at(Step::Loopback))?;
+            }
         }
         Ok(())
     }

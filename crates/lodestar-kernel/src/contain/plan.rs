@@ -31,6 +31,9 @@ const DEVICES: [&str; 6] = [
     "/dev/fd",
 ];
 
+/// Terminals.
+const TERMINALS: [&str; 3] = ["/dev/tty", "/dev/pts", "/dev/ptmx"];
+
 /// Toolchains that people keep in their home: read and executed. No folder with credentials is among them.
 const TOOLCHAINS: [&str; 27] = [
     ".npm",
@@ -101,6 +104,10 @@ pub struct Plan {
     pub unix_sockets: bool,
     /// Whether it may leave its process group.
     pub group: Group,
+    /// Whether it has the terminal of whoever starts it.
+    pub terminal: bool,
+    /// Ports of its own loopback that somebody outside serves: its only ways out where it has no network.
+    pub bridges: Vec<u16>,
     /// What no child may reach.
     pub out_of_reach: OutOfReach,
 }
@@ -111,7 +118,7 @@ pub struct Plan {
 pub enum Network {
     /// None, or all: in a word.
     Word(NetworkWord),
-    /// TCP connections to these ports, of any host, and looking up names.
+    /// TCP connections to these ports, of any host; with 53 among them, looking up names, too.
     Ports(BTreeSet<u16>),
 }
 
@@ -130,6 +137,14 @@ impl Network {
     pub const NONE: Self = Self::Word(NetworkWord::None);
     /// Every way out.
     pub const ANY: Self = Self::Word(NetworkWord::Any);
+
+    /// Whether names can be looked up.
+    pub(super) fn has_names(&self) -> bool {
+        match self {
+            Self::Word(word) => *word == NetworkWord::Any,
+            Self::Ports(ports) => ports.contains(&53),
+        }
+    }
 
     /// Whether there is no way out.
     pub fn is_none(&self) -> bool {
@@ -178,6 +193,8 @@ pub struct Grants {
     pub writes: Vec<PathBuf>,
     /// Read and written, one by one.
     pub devices: Vec<PathBuf>,
+    /// Terminals, which are also set up.
+    pub terminals: Vec<PathBuf>,
     /// Whether what lies in written places may be executed.
     pub executes_own: bool,
     /// Ways out.
@@ -204,6 +221,8 @@ impl Plan {
             network: None,
             unix_sockets: false,
             group: Group::Kept,
+            terminal: false,
+            bridges: Vec::new(),
             out_of_reach,
         }
     }
@@ -239,6 +258,10 @@ impl Plan {
             reads: there(reads),
             writes: there(writes),
             devices: there(DEVICES.iter().map(PathBuf::from).collect()),
+            terminals: match self.terminal {
+                true => there(TERMINALS.iter().map(PathBuf::from).collect()),
+                false => Vec::new(),
+            },
             executes_own: has(Sandbox::ControlledShell) || fetches_code,
             network,
             fetches_code,

@@ -95,6 +95,10 @@ impl Rules {
             let access = AccessFs::ReadFile | AccessFs::WriteFile | AccessFs::ReadDir;
             rules.push((device.clone(), access | AccessFs::Truncate));
         }
+        for terminal in &grants.terminals {
+            let access = AccessFs::ReadFile | AccessFs::WriteFile | AccessFs::ReadDir;
+            rules.push((terminal.clone(), access | AccessFs::IoctlDev));
+        }
         rules.push((scratch.to_owned(), own));
         for (place, access) in rules {
             // It was there a moment ago; what is gone needs no grant.

@@ -144,7 +144,7 @@ fn end_with_the_terminal() -> Result<(), Failure> {
         let mut terminal = [PollFd::new(&stdin, PollFlags::empty())];
         while let Ok(_) | Err(Errno::INTR) = poll(&mut terminal, None) {
             if !terminal[0].revents().is_empty() {
-                std::process::exit(Exit::CheckFailed as i32);
+                std::process::exit(Exit::CheckFailed.number().into());
             }
         }
     })?;

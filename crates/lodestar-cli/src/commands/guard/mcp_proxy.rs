@@ -13,6 +13,7 @@ use lodestar_mcp::{Settings, serve_http, serve_stdio};
 use super::run::{keys, read_task};
 use crate::bridge::Bridge;
 use crate::commands::ceiling;
+use crate::commands::run::agent::way;
 use crate::failure::{Exit, Failure};
 use crate::gateway::DeviceDirArgs;
 
@@ -64,6 +65,10 @@ pub(crate) struct McpProxyArgs {
 }
 
 pub(crate) fn run(args: &McpProxyArgs) -> Result<Exit, Failure> {
+    // Inside of `lodestar run` the proxy is outside, where its keys and its log are.
+    if let Some(relayed) = way::relay(way::Want::McpProxy) {
+        return relayed;
+    }
     let config = Config::read(&args.config)?;
     if config.downstream_servers.is_empty() {
         return Err(Failure::usage(format!(
