@@ -70,7 +70,9 @@ pub(crate) fn behind(servers: &[(&str, &[&str])], more: &str) -> World {
         ];
         all.extend(args.iter().map(|arg| (*arg).to_owned()));
         config += &format!(
-            "[[downstream_servers]]\nname = \"{name}\"\ncommand = \"python3\"\nargs = {all:?}\n"
+            "[[downstream_servers]]\nname = \"{name}\"\ncommand = \"python3\"\nargs = {all:?}\n\
+             sandbox = [\"write-local\"]\nwrite = [{:?}]\n",
+            world.path(".")
         );
     }
     world.write("work/lodestar.toml", &config);

@@ -206,12 +206,23 @@ impl Subject {
             .map(|(name, value)| format!("{name} = {value:?}"))
             .collect();
         format!(
-            "[[downstream_servers]]\nname = {:?}\ncommand = {:?}\nargs = {:?}\nenv = {{ {} }}\n",
+            "[[downstream_servers]]\nname = {:?}\ncommand = {:?}\nargs = {:?}\nenv = {{ {} }}\nwrite = {:?}\n",
             self.name,
             self.command[0],
             &self.command[1..],
-            env.join(", ")
+            env.join(", "),
+            self.writes()
         )
+    }
+
+    /// Where it writes: folders among its arguments, and those of files in its environment.
+    fn writes(&self) -> Vec<PathBuf> {
+        let args = self.command[1..].iter().map(PathBuf::from);
+        let args = args.filter(|path| path.is_absolute() && path.is_dir());
+        let values = self.env.iter().map(|(_, value)| PathBuf::from(value));
+        let files = values.filter(|path| path.is_absolute());
+        args.chain(files.filter_map(|path| path.parent().map(Path::to_owned)))
+            .collect()
     }
 
     /// Puts it behind a proxy that asks nobody.

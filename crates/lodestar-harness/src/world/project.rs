@@ -182,10 +182,11 @@ impl<'a> Project<'a> {
     fn served_by(&mut self, name: &str, args: &[String]) -> Outcome {
         let command = text(self.stage.program())?;
         self.table(&format!(
-            "[[downstream_servers]]\nname = {}\ncommand = {}\nargs = {}\n",
+            "[[downstream_servers]]\nname = {}\ncommand = {}\nargs = {}\nsandbox = [\"write-local\"]\nwrite = [{}]\n",
             quoted(name),
             quoted(&command),
-            serde_json::to_string(args)?
+            serde_json::to_string(args)?,
+            quoted(&text(self.stage.folder())?)
         ));
         Ok(())
     }

@@ -141,6 +141,7 @@ args = ["demo-server", "files", "--root", {workspace}]
 name = "dev"
 command = {program}
 args = ["demo-server", "dev", "--root", {workspace}, "--remote", {remote}]
+write = [{remote}]
 
 [[approvals.authorized_keys]]
 actor_id = "{APPROVER}"

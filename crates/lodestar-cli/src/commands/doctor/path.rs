@@ -128,6 +128,7 @@ fn prepare(configured: &Configured) -> Result<Scratch, Failure> {
             "name": NAME,
             "command": program.to_string_lossy(),
             "args": ["doctor", "--canary", notes.path().join("notes").to_string_lossy()],
+            "write": [notes.path().to_string_lossy()],
         }));
     }
     let grades = all.entry("tool_defaults").or_insert_with(|| json!({}));
