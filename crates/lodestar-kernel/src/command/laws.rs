@@ -1,5 +1,7 @@
 //! Laws of reading: joining, wrapping and quoting never lower a grade, and no text breaks the reader.
 
+use std::sync::LazyLock;
+
 use lodestar_core::ladder::Rung;
 use proptest::prelude::*;
 use proptest::sample::{Index, select};
@@ -8,7 +10,7 @@ use super::tests::commands;
 use super::{MAX_DEPTH, MAX_LEN, read};
 
 /// Lines that can stand inside others as they are: complete, on one line, without a comment at the end.
-fn joinable() -> Vec<(Rung, String)> {
+static JOINABLE: LazyLock<Vec<(Rung, String)>> = LazyLock::new(|| {
     commands()
         .filter(|(_, _, line)| {
             !line.contains(['\n', '#', '\u{202e}', '\u{200b}']) && !line.ends_with('&')
@@ -16,7 +18,7 @@ fn joinable() -> Vec<(Rung, String)> {
         .filter(|(_, _, line)| super::parse::parse(line, 0).1.is_none())
         .map(|(_, rung, line)| (rung, line))
         .collect()
-}
+});
 
 fn quoted(line: &str) -> String {
     format!("'{}'", line.replace('\'', r"'\''"))
@@ -59,9 +61,9 @@ proptest! {
 
     #[test]
     fn a_line_is_never_graded_below_its_parts(a: Index, b: Index) {
-        let all = joinable();
-        let (first, a) = a.get(&all);
-        let (second, b) = b.get(&all);
+        let all = &*JOINABLE;
+        let (first, a) = a.get(all);
+        let (second, b) = b.get(all);
         let strictest = *first.max(second);
         for line in joins(a, b) {
             let reading = read(&line);
@@ -71,8 +73,8 @@ proptest! {
 
     #[test]
     fn quotes_around_and_inside_a_name_change_nothing(at: Index) {
-        let all = joinable();
-        let (rung, line) = at.get(&all);
+        let all = &*JOINABLE;
+        let (rung, line) = at.get(all);
         let end = line.find(|c: char| !c.is_ascii_alphabetic()).unwrap_or(line.len());
         let (name, rest) = line.split_at(end);
         let reserved = ["if", "for", "while", "case", "exec", "time", "coproc"];
@@ -93,7 +95,7 @@ proptest! {
 
     #[test]
     fn what_is_held_stays_held_in_any_disguise(at: Index, how in 0..12usize) {
-        let held: Vec<_> = joinable().into_iter().filter(|(rung, _)| *rung >= Rung::L4).collect();
+        let held: Vec<_> = JOINABLE.iter().filter(|(rung, _)| *rung >= Rung::L4).collect();
         let (rung, line) = at.get(&held);
         let words = quoted(line);
         let disguised = match how {

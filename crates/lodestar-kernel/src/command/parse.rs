@@ -3,9 +3,11 @@
 //! Every reading that shells differ in is refused, and what is refused is held for a human. The reader of words is
 //! in [`super::word`].
 
-use super::syntax::{
-    Assign, Command, Compound, Pipeline, Redirect, Script, Simple, Unread, Way, Word, is_name,
-};
+mod compound;
+mod redirect;
+
+use super::syntax::{Command, Compound, Pipeline, Script, Simple, Unread, Word};
+use redirect::Pending;
 
 /// Words that end a list, where a command could begin.
 const ENDS: [&str; 8] = ["then", "elif", "else", "fi", "do", "done", "esac", "}"];
@@ -18,18 +20,11 @@ pub(super) struct Parser {
     pub(super) at: usize,
     pub(super) depth: usize,
     pub(super) fuel: u32,
-    /// Here-documents whose text is still to come: the delimiter, and where the text goes.
+    /// Here-documents whose text is still to come.
     pending: Vec<Pending>,
     /// Whether an outer part waits for a here-document: where its text lies is then not clear.
     waits_outside: bool,
     here: Vec<Word>,
-}
-
-struct Pending {
-    delimiter: String,
-    tabs: bool,
-    expands: bool,
-    slot: usize,
 }
 
 /// Reads a whole text. What was complete before something could not be read comes with the reason.
@@ -116,24 +111,6 @@ impl Parser {
         }
     }
 
-    /// A line break, and the here-documents that begin behind it.
-    fn line_break(&mut self) -> Result<(), Unread> {
-        self.next()?;
-        if self.waits_outside {
-            return Err(Unread::Foreign("a here-document around a line break"));
-        }
-        for pending in std::mem::take(&mut self.pending) {
-            let text = self.here_text(&pending)?;
-            let mut word = Word::default();
-            match pending.expands {
-                false => word.push_text(&text, true),
-                true => word = self.inner(&text, Self::here_word)?,
-            }
-            self.here[pending.slot] = word;
-        }
-        Ok(())
-    }
-
     /// Reads another text as part of this one: what was in backticks, or in a here-document.
     pub(super) fn inner<T>(
         &mut self,
@@ -147,29 +124,6 @@ impl Parser {
         let outcome = read(&mut parser);
         self.fuel = parser.fuel;
         outcome
-    }
-
-    fn here_text(&mut self, pending: &Pending) -> Result<String, Unread> {
-        let mut text = String::new();
-        loop {
-            if self.peek().is_none() {
-                return Err(Unread::Open("a here-document"));
-            }
-            let mut line = String::new();
-            while let Some(c) = self.next()?.filter(|c| *c != '\n') {
-                line.push(c);
-            }
-            let line = match pending.tabs {
-                true => line.trim_start_matches('\t'),
-                false => &line,
-            };
-            if line == pending.delimiter {
-                // The line break behind the delimiter ends the command, like any other.
-                return Ok(text);
-            }
-            text.push_str(line);
-            text.push('\n');
-        }
     }
 
     /// Blanks and line breaks.
@@ -221,12 +175,6 @@ impl Parser {
             None => Err(Unread::Open("a here-document")),
             Some(c) => Err(Unread::Unexpected(c)),
         }
-    }
-
-    /// Puts the texts of here-documents where they belong.
-    fn settle(&mut self, script: &mut Script) {
-        let here = std::mem::take(&mut self.here);
-        settle_script(script, &here);
     }
 
     /// A list up to a word or sign that ends it, which stays.
@@ -396,171 +344,9 @@ impl Parser {
         self.redirected(compound)
     }
 
-    fn body(&mut self, compound: &mut Compound) -> Result<(), Unread> {
-        let mut script = Script::default();
-        self.list(&mut script)?;
-        if script.pipelines.is_empty() {
-            return Err(Unread::Missing("a command"));
-        }
-        compound.scripts.push(script);
-        Ok(())
-    }
-
-    fn branches(&mut self, compound: &mut Compound) -> Result<(), Unread> {
-        loop {
-            self.body(compound)?;
-            self.expect("then")?;
-            self.body(compound)?;
-            self.gap()?;
-            match self.reserved() {
-                Some("elif") => drop(self.take("elif")),
-                Some("else") => {
-                    self.take("else");
-                    self.body(compound)?;
-                    return self.expect("fi");
-                }
-                _ => return self.expect("fi"),
-            }
-        }
-    }
-
-    fn each(&mut self, compound: &mut Compound) -> Result<(), Unread> {
-        compound.repeats = true;
-        self.blanks()?;
-        if self.looking_at("((") {
-            let word = self
-                .arithmetic_command()?
-                .ok_or(Unread::Foreign("an arithmetic loop that is not plain"))?;
-            compound.words.push(word);
-        } else {
-            let name = self.word()?.bare().filter(|name| is_name(name));
-            let name = name.ok_or(Unread::Missing("the name of a variable"))?;
-            self.gap()?;
-            let mut words = Vec::new();
-            let named = self.looking_at("in")
-                && self
-                    .peek_at(2)
-                    .is_none_or(|c| matches!(c, ' ' | '\t' | '\n' | ';'));
-            if named {
-                self.at += 2;
-                loop {
-                    self.blanks()?;
-                    let word = self.word()?;
-                    if word.is_empty() {
-                        break;
-                    }
-                    words.push(word);
-                }
-            }
-            compound.each = Some((name, words));
-        }
-        self.blanks()?;
-        self.take(";");
-        self.gap()?;
-        let (open, close) = match self.reserved() {
-            Some("{") => ("{", "}"),
-            _ => ("do", "done"),
-        };
-        self.expect(open)?;
-        self.body(compound)?;
-        self.expect(close)
-    }
-
-    fn cases(&mut self, compound: &mut Compound) -> Result<(), Unread> {
-        self.blanks()?;
-        let subject = self.word()?;
-        compound.words.push(subject);
-        self.gap()?;
-        if !self.take("in") {
-            return Err(Unread::Missing("in"));
-        }
-        loop {
-            self.gap()?;
-            if self.reserved() == Some("esac") {
-                return self.expect("esac");
-            }
-            self.take("(");
-            loop {
-                self.blanks()?;
-                let pattern = self.word()?;
-                if pattern.is_empty() {
-                    return Err(Unread::Missing("a pattern"));
-                }
-                compound.words.push(pattern);
-                self.blanks()?;
-                if !self.take("|") {
-                    break;
-                }
-            }
-            if !self.take(")") {
-                return Err(Unread::Open("a pattern"));
-            }
-            let mut script = Script::default();
-            self.list(&mut script)?;
-            compound.scripts.push(script);
-            if !(self.take(";;&") || self.take(";;") || self.take(";&")) {
-                return self.expect("esac");
-            }
-        }
-    }
-
-    /// What stands between `[[` and `]]`: words, for what is expanded in them.
-    fn condition(&mut self) -> Result<Vec<Word>, Unread> {
-        let mut words = Vec::new();
-        loop {
-            self.gap()?;
-            match self.peek() {
-                None => return Err(Unread::Open("`[[`")),
-                Some('&') if self.take("&&") => continue,
-                Some('|') if self.take("||") => continue,
-                // In a regular expression.
-                Some('(' | ')' | '<' | '>' | '|') => {
-                    let c = self.next()?;
-                    if self.peek() == Some('(') && matches!(c, Some('<' | '>')) {
-                        return Err(Unread::Unexpected('('));
-                    }
-                    continue;
-                }
-                _ => {}
-            }
-            let word = self.word()?;
-            if word.is_empty() {
-                return Err(self.peek().map_or(Unread::Open("`[[`"), Unread::Unexpected));
-            }
-            if word.bare().as_deref() == Some("]]") {
-                return Ok(words);
-            }
-            words.push(word);
-        }
-    }
-
-    fn function(&mut self, name: &Word) -> Result<Command, Unread> {
-        let name = name.bare().filter(|name| !name.is_empty());
-        let name = name.ok_or(Unread::Missing("the name of a function"))?;
-        self.gap()?;
-        let body = self.deeper(Self::command)?;
-        match body {
-            Command::Compound(_) | Command::Subshell(..) => {
-                Ok(Command::Function(name, Box::new(body)))
-            }
-            _ => Err(Unread::Missing("the body of a function")),
-        }
-    }
-
     fn redirected(&mut self, mut compound: Compound) -> Result<Command, Unread> {
         compound.redirects = self.redirects()?;
         Ok(Command::Compound(compound))
-    }
-
-    fn redirects(&mut self) -> Result<Vec<Redirect>, Unread> {
-        let mut redirects = Vec::new();
-        loop {
-            self.blanks()?;
-            match self.redirect()? {
-                Some(redirect) => redirects.push(redirect),
-                None => return Ok(redirects),
-            }
-        }
     }
 
     fn simple(&mut self) -> Result<Command, Unread> {
@@ -601,158 +387,6 @@ impl Parser {
             _ if !nothing => Ok(Command::Simple(simple)),
             Some(c) => Err(Unread::Unexpected(c)),
             None => Err(Unread::Missing("a command")),
-        }
-    }
-
-    /// `name=value`, `name+=value`, `name[index]=value`, `name=(values)`.
-    fn assign(&mut self) -> Result<Option<Assign>, Unread> {
-        let start = self.at;
-        let mut name = String::new();
-        while let Some(c) = self
-            .peek()
-            .filter(|c| c.is_ascii_alphanumeric() || *c == '_')
-        {
-            name.push(c);
-            self.next()?;
-        }
-        if !is_name(&name) {
-            self.at = start;
-            return Ok(None);
-        }
-        let mut index = None;
-        if self.peek() == Some('[') {
-            self.next()?;
-            match self.subscript()? {
-                Some(word) => index = Some(word),
-                None => {
-                    self.at = start;
-                    return Ok(None);
-                }
-            }
-        }
-        if !(self.take("+=") || self.take("=")) {
-            self.at = start;
-            return Ok(None);
-        }
-        if !self.take("(") {
-            let values = vec![self.word()?];
-            return Ok(Some(Assign {
-                name,
-                values,
-                index,
-            }));
-        }
-        let mut values = Vec::new();
-        loop {
-            self.gap()?;
-            if self.take(")") {
-                break;
-            }
-            let word = self.word()?;
-            if word.is_empty() {
-                return Err(Unread::Open("an array"));
-            }
-            values.push(word);
-        }
-        Ok(Some(Assign {
-            name,
-            values,
-            index,
-        }))
-    }
-
-    fn redirect(&mut self) -> Result<Option<Redirect>, Unread> {
-        let start = self.at;
-        while self.peek().is_some_and(|c| c.is_ascii_digit()) {
-            self.next()?;
-        }
-        let process = self.looking_at("<(") || self.looking_at(">(");
-        let both = self.looking_at("&>") && self.at == start;
-        if process || !(both || matches!(self.peek(), Some('<' | '>'))) {
-            self.at = start;
-            return Ok(None);
-        }
-        const SIGNS: [(&str, Way); 11] = [
-            ("&>>", Way::Write),
-            ("&>", Way::Write),
-            ("<<<", Way::Here),
-            ("<<", Way::Here),
-            ("<>", Way::ReadWrite),
-            ("<&", Way::Duplicate),
-            (">&", Way::Duplicate),
-            (">>", Way::Write),
-            (">|", Way::Write),
-            ("<", Way::Read),
-            (">", Way::Write),
-        ];
-        let sign = SIGNS.into_iter().find(|(sign, _)| self.take(sign));
-        let (sign, way) = sign.ok_or(Unread::Missing("a redirection"))?;
-        let tabs = sign == "<<" && self.take("-");
-        // zsh: `>!` writes whatever stands in the way, and `>>!` too.
-        if self.peek() == Some('!') {
-            return Err(Unread::Foreign("a redirection of zsh"));
-        }
-        self.blanks()?;
-        let target = self.word()?;
-        if target.is_empty() {
-            return Err(Unread::Missing("the target of a redirection"));
-        }
-        if sign != "<<" {
-            return Ok(Some(Redirect { way, target }));
-        }
-        let delimiter = target.literal();
-        let delimiter = delimiter.ok_or(Unread::Foreign("a delimiter that is not plain"))?;
-        let slot = self.here.len();
-        self.here.push(Word::default());
-        self.pending.push(Pending {
-            delimiter,
-            tabs,
-            expands: !target.quoted,
-            slot,
-        });
-        // The number of the text, until it was read.
-        let mut place = Word::default();
-        place.push_text(&format!("{PLACE}{slot}"), true);
-        Ok(Some(Redirect { way, target: place }))
-    }
-}
-
-/// Stands before the number of a here-document; no word of a line holds it, because lines do not hold NUL.
-const PLACE: char = '\0';
-
-fn settle_script(script: &mut Script, here: &[Word]) {
-    for pipeline in &mut script.pipelines {
-        for command in &mut pipeline.commands {
-            settle_command(command, here);
-        }
-    }
-}
-
-fn settle_command(command: &mut Command, here: &[Word]) {
-    match command {
-        Command::Simple(simple) => settle_redirects(&mut simple.redirects, here),
-        Command::Compound(compound) => {
-            settle_redirects(&mut compound.redirects, here);
-            for script in &mut compound.scripts {
-                settle_script(script, here);
-            }
-        }
-        Command::Subshell(script, redirects) => {
-            settle_redirects(redirects, here);
-            settle_script(script, here);
-        }
-        Command::Function(_, body) => settle_command(body, here),
-    }
-}
-
-fn settle_redirects(redirects: &mut [Redirect], here: &[Word]) {
-    for redirect in redirects {
-        let slot = redirect.target.literal().and_then(|text| {
-            let number = text.strip_prefix(PLACE)?;
-            number.parse::<usize>().ok()
-        });
-        if let Some(word) = slot.and_then(|slot| here.get(slot)) {
-            redirect.target = word.clone();
         }
     }
 }

@@ -146,6 +146,12 @@ fn judge(path: &str, located: &Located, to: Use, pattern: bool, grade: &mut Grad
     if to == Use::Names {
         return;
     }
+    if outside && names.first().is_some_and(|name| name.contains(MARK)) {
+        grade.raise(
+            Rung::L4,
+            format!("where `{shown}` lies is only known when it runs"),
+        );
+    }
     if is_secret(&parts, outside, pattern) {
         grade.raise(Rung::L4, format!("`{shown}` holds or may hold credentials"));
     }
@@ -188,7 +194,8 @@ fn is_own(names: &[String], writes: bool, pattern: bool) -> bool {
 }
 
 /// Folders that hold credentials, wherever they lie.
-const SECRET_FOLDERS: [&str; 12] = [
+const SECRET_FOLDERS: [&str; 13] = [
+    "keyrings",
     ".ssh",
     ".gnupg",
     ".aws",
@@ -204,7 +211,8 @@ const SECRET_FOLDERS: [&str; 12] = [
 ];
 
 /// Files that hold credentials, by name.
-const SECRET_FILES: [&str; 30] = [
+const SECRET_FILES: [&str; 31] = [
+    "hosts.yml",
     ".env",
     ".envrc",
     ".netrc",
@@ -293,7 +301,9 @@ fn is_secret(parts: &[&str], outside: bool, pattern: bool) -> bool {
 
 /// Whether a pattern says more than *anything*.
 fn is_telling(pattern: &str) -> bool {
-    pattern.chars().any(|c| !matches!(c, '*' | '?' | '.'))
+    pattern
+        .chars()
+        .any(|c| !matches!(c, '*' | '?' | '.' | MARK))
         || (pattern.starts_with('.') && pattern.contains('?'))
         || pattern == ".*"
 }

@@ -40,6 +40,9 @@ impl Grader {
                 | Rule::Lodestar
         );
         if asks && !runs && program.rung < Rung::L5 {
+            if grade.reason.is_empty() {
+                grade.reason = format!("`{name}` only says what it is");
+            }
             return;
         }
         self.raises(program, name, args, grade);
@@ -117,7 +120,7 @@ impl Grader {
             Rule::Set => self.set(args, grade),
             Rule::Source => self.source(args, grade),
             Rule::Trap => self.trap(args, grade),
-            Rule::Variables => self.variables(args, grade),
+            Rule::Variables => self.variables(name, args, grade),
             Rule::Xargs => self.xargs(args, stdin, grade),
             Rule::Lodestar
             | Rule::Git

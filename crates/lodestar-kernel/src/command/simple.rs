@@ -32,7 +32,13 @@ pub(super) fn is_outgoing(name: &str) -> bool {
 impl Grader {
     /// Grades a command, and says what the next in its pipeline reads.
     pub(super) fn simple(&mut self, simple: &Simple, stdin: Stdin) -> Stdin {
-        let mut grade = Grade::new(Rung::L0, "it only sets variables");
+        let mut grade = Grade::new(
+            Rung::L0,
+            match simple.assigns.is_empty() {
+                true => "it only opens files",
+                false => "it only sets variables",
+            },
+        );
         for word in &simple.words {
             self.word(word, &mut grade);
         }

@@ -245,7 +245,8 @@ impl Grader {
         let long = |name: &str| args.iter().any(|arg| arg.text == name);
         let lists = (mode.contains('t') || long("--list")) && !mode.contains(['x', 'c', 'r', 'u']);
         match lists && !long("--extract") && !long("--create") && !long("--get") {
-            true => grade.raise(Rung::L0, ""),
+            true if grade.reason.is_empty() => grade.reason = "`tar` lists an archive".to_owned(),
+            true => {}
             false => grade.raise(Rung::L3, format!("`tar` {}", program.does)),
         }
         for (at, arg) in args.iter().enumerate() {

@@ -3,6 +3,7 @@
 use lodestar_core::ladder::Rung;
 use lodestar_core::name::Excerpt;
 
+use super::given;
 use crate::command::expand::{Arg, Sure};
 use crate::command::grade::{Grade, Grader, Stdin};
 use crate::command::paths::{MARK, Use};
@@ -37,7 +38,8 @@ impl Grader {
                 }
             }
         }
-        let Some(first) = args.get(at) else {
+        // `-` is what it reads, too.
+        let Some(first) = args.get(at).filter(|first| first.text != "-") else {
             // What it reads is run.
             let here = matches!(stdin, Stdin::Text(_)) && self.reads_here;
             if let Stdin::Text(text) = stdin {
@@ -166,14 +168,11 @@ impl Grader {
     }
 
     /// `export`, `read` and their kin.
-    pub(super) fn variables(&mut self, args: &[Arg], grade: &mut Grade) {
+    pub(super) fn variables(&mut self, name: &str, args: &[Arg], grade: &mut Grade) {
+        let exports = name == "export" || args.iter().any(|arg| given(&arg.text, "-x").is_some());
         let mut named = false;
         for arg in args {
             if arg.is_option() {
-                // `-p` shows them all; a name reference reads one variable as another.
-                if arg.text.contains('n') && !arg.text.starts_with("-n=") {
-                    continue;
-                }
                 continue;
             }
             named = true;
@@ -186,7 +185,7 @@ impl Grader {
                 grade.raise(Rung::L4, "which variable is set is only known when it runs");
             }
             match crate::command::syntax::is_name(name) {
-                true => variables::judge_set(name, true, grade),
+                true => variables::judge_set(name, exports, grade),
                 // `read -p "Question"`, `let i++`, `mapfile -d ''`.
                 false if name.contains("$(") || name.contains('`') || name.contains('[') => {
                     grade.raise(Rung::L4, "a text holds a command that arithmetic would run");
@@ -213,7 +212,6 @@ impl Grader {
             None => "~".to_owned(),
             Some(arg) if arg.text == "-" || arg.text.starts_with('+') => format!("~{MARK}"),
             Some(arg) if !arg.is_known() || arg.pattern => {
-                grade.raise(Rung::L0, "");
                 format!("~{MARK}")
             }
             Some(arg) => arg.text.clone(),
