@@ -31,10 +31,10 @@ fn joins(a: &str, b: &str) -> Vec<String> {
         .map(|sign| format!("{a}{sign}{b}"))
         .collect();
     lines.extend([
-        format!("{a}; echo $({b})"),
-        format!("{a}; echo \"$({b})\""),
-        format!("{a}; cat <({b})"),
-        format!("({a}); {{ {b}; }}"),
+        format!("{a}; echo $( {b} )"),
+        format!("{a}; echo \"$( {b} )\""),
+        format!("{a}; cat <( {b} )"),
+        format!("( {a} ); {{ {b}; }}"),
         format!("if {a}; then {b}; fi"),
         format!("while {a}; do {b}; done"),
         format!("for x in 1; do {a}; {b}; done"),
@@ -44,11 +44,11 @@ fn joins(a: &str, b: &str) -> Vec<String> {
         format!("sh -c {} && bash -c {}", quoted(a), quoted(b)),
         format!("sh -c {}", quoted(&format!("{a}; bash -c {}", quoted(b)))),
         format!("eval {}; eval {}", quoted(a), quoted(b)),
-        format!("cat <<END\n$({a})\nEND\n{b}"),
+        format!("cat <<END\n$( {a} )\nEND\n{b}"),
         format!("bash <<'END'\n{a}\n{b}\nEND"),
-        format!("x=$({a}) y=$({b})"),
-        format!("[[ -n $({a}) && -n $({b}) ]]"),
-        format!("echo $(( $({a}) + $({b}) )) ${{z:-$({a})}}"),
+        format!("x=$( {a} ) y=$( {b} )"),
+        format!("[[ -n $( {a} ) && -n $( {b} ) ]]"),
+        format!("echo $(( $( {a} ) + $( {b} ) )) ${{z:-$( {a} )}}"),
     ]);
     if !a.contains(['`', '\\']) {
         lines.push(format!("echo `{a}`; {b}"));

@@ -219,12 +219,12 @@ impl Parser {
     }
 
     fn pipeline(&mut self) -> Result<Pipeline, Unread> {
-        while self.reserved() == Some("!") {
-            self.next()?;
-            self.blanks()?;
-        }
         let mut commands = Vec::new();
         loop {
+            while self.reserved() == Some("!") {
+                self.next()?;
+                self.blanks()?;
+            }
             commands.push(self.deeper(Self::command)?);
             self.blanks()?;
             if self.looking_at("||") || !self.take("|") {

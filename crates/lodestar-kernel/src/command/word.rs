@@ -139,6 +139,10 @@ impl Parser {
                     let start = self.at;
                     self.at += 2;
                     if let Some(inner) = self.deeper(|parser| parser.arithmetic("))"))? {
+                        // Shells do not agree on what is no expression: some run it.
+                        if !super::arithmetic::is_expression(&inner) {
+                            return Err(Unread::Foreign("`$((` before what could be a command"));
+                        }
                         word.push_expansion(Expansion::Arithmetic(inner), quoted);
                         return Ok(());
                     }

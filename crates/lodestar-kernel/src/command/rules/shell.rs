@@ -29,6 +29,11 @@ impl Grader {
                     grade.raise(Rung::L4, reason);
                 }
                 _ => {
+                    // Shells do not agree whether what follows `-c` can still be an option.
+                    if text && !word[1..].chars().all(char::is_alphanumeric) {
+                        self.nested(&word.to_owned(), grade);
+                        grade.raise(Rung::L4, format!("what `{name} -c` runs is not clear"));
+                    }
                     text |= word.starts_with('-') && word.contains('c');
                     if word.contains(['s', 'i']) {
                         grade.raise(Rung::L4, format!("`{name}` runs whatever it reads"));
