@@ -119,7 +119,7 @@ impl Grader {
             Rule::Sed => self.sed(args, grade),
             Rule::Set => self.set(args, grade),
             Rule::Source => self.source(args, grade),
-            Rule::Trap => self.trap(args, grade),
+            Rule::Trap => self.trap(name, args, grade),
             Rule::Variables => self.variables(name, args, grade),
             Rule::Xargs => self.xargs(args, stdin, grade),
             Rule::Lodestar

@@ -104,18 +104,13 @@ impl Grader {
     }
 
     /// `trap` and `alias` keep a command for later; whatever it is, it counts now.
-    pub(super) fn trap(&mut self, args: &[Arg], grade: &mut Grade) {
+    pub(super) fn trap(&mut self, name: &str, args: &[Arg], grade: &mut Grade) {
         for arg in args.iter().filter(|arg| !arg.is_option()) {
-            let text = arg
-                .text
-                .split_once('=')
-                .map_or(
-                    arg.text.as_str(),
-                    |(name, value)| match crate::command::syntax::is_name(name) {
-                        true => value,
-                        false => arg.text.as_str(),
-                    },
-                );
+            // `alias name=command`, but `trap 'NAME=value command'`.
+            let text = match arg.text.split_once('=') {
+                Some((_, value)) if name != "trap" => value,
+                _ => arg.text.as_str(),
+            };
             let signal = text
                 .chars()
                 .all(|c| c.is_ascii_uppercase() || c.is_ascii_digit());
