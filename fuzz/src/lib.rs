@@ -29,6 +29,7 @@ mod proof;
 mod protected_path;
 mod run_bundle;
 pub mod sample;
+mod shell_command;
 mod tool_arguments;
 mod url;
 
@@ -52,6 +53,7 @@ pub use policy_text::{fits, policy_text};
 pub use proof::proof;
 pub use protected_path::{protected_path, reached};
 pub use run_bundle::{has_head, run_bundle, ticket};
+pub use shell_command::{runs_unasked, shell_command};
 pub use tool_arguments::{judged, tool_arguments};
 pub use url::url;
 
@@ -82,4 +84,5 @@ pub const TARGETS: &[(&str, Target)] = &[
     ("mcp_result", mcp_result),
     ("pack_scenario", pack_scenario),
     ("otlp_answer", otlp_answer),
+    ("shell_command", shell_command),
 ];

@@ -252,6 +252,11 @@ fn otlp_answer_keeps_its_laws() {
     run("otlp_answer");
 }
 
+#[test]
+fn shell_command_keeps_its_laws() {
+    run("shell_command");
+}
+
 /// Whether the parser of a target reads an input.
 fn reads(target: &str, data: &[u8]) -> bool {
     match target {
@@ -289,6 +294,7 @@ fn reads(target: &str, data: &[u8]) -> bool {
         "mcp_result" => lodestar_fuzz::taken(data).is_some(),
         "pack_scenario" => str::from_utf8(data).is_ok_and(lodestar_fuzz::is_of_a_pack),
         "otlp_answer" => lodestar_fuzz::answered(data).is_some(),
+        "shell_command" => lodestar_fuzz::runs_unasked(data),
         other => panic!("nobody says what an input of {other} is"),
     }
 }

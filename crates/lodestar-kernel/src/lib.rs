@@ -4,6 +4,7 @@
 //! |---|---|
 //! | [`Kernel`] | propose, clear, execute, finish: each takes the one before it |
 //! | [`tool`] | what a tool is, and the form in which it is called |
+//! | [`command`] | shell command lines, read and graded by their strictest part |
 //! | [`grade`], [`registry`] | what the operator says of tools; contracts with floors |
 //! | [`measure`] | preconditions, measured by the kernel |
 //! | [`protect`] | no tool reaches Lodestar itself |
@@ -13,6 +14,7 @@
 //! | [`native`] | the tools in the box |
 #![deny(missing_docs)]
 
+pub mod command;
 pub mod contain;
 pub mod grade;
 pub mod halt;

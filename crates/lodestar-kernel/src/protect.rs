@@ -27,7 +27,7 @@ use crate::contain::OutOfReach;
 use way::{Base, Name, Walked, Written, lexical, names, walk};
 
 /// What is Lodestar's or decides what Lodestar governs, wherever it lies: runs of path components.
-const PROTECTED: [&[&str]; 16] = [
+pub(crate) const PROTECTED: [&[&str]; 16] = [
     &[".lodestar"],
     &["lodestar.toml"],
     &["lodestar.json"],
@@ -85,10 +85,10 @@ pub fn out_of_reach(
 
 /// What only reading may touch: git runs what it finds in many places below `.git`, also in one that is
 /// a file, and a folder that holds a protected file can be moved away with it.
-const NOT_WRITTEN: &str = ".git";
+pub(crate) const NOT_WRITTEN: &str = ".git";
 
 /// Folders that are not moved or written as a whole, because of what may lie in them.
-const NOT_MOVED: [&str; 5] = [".cursor", ".vscode", ".claude", ".codex", ".gemini"];
+pub(crate) const NOT_MOVED: [&str; 5] = [".cursor", ".vscode", ".claude", ".codex", ".gemini"];
 
 /// Most readings of texts against folders that are looked at for one argument.
 const MAX_LOOKS: usize = 100_000;

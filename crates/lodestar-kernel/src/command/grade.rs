@@ -1,0 +1,411 @@
+//! The walk over a parsed line: every command is graded, and the strictest decides.
+
+use lodestar_core::ladder::Rung;
+
+use super::expand::Sure;
+use super::parse::parse;
+use super::paths::Places;
+use super::syntax::{Assign, Command, Compound, Expansion, Pipeline, Redirect, Script, Way, Word};
+use super::{Part, Reading};
+
+/// Most commands in one line and all that is nested in it.
+const MAX_PARTS: usize = 4096;
+
+/// Most folders that a line can be in at once, as far as can be told.
+const MAX_PLACES: usize = 16;
+
+/// Where what is written stays nowhere.
+const NOWHERE: [&str; 5] = [
+    "/dev/null",
+    "/dev/stdout",
+    "/dev/stderr",
+    "/dev/tty",
+    "/dev/fd/63",
+];
+
+/// A rung so far, and why.
+#[derive(Debug)]
+pub(super) struct Grade {
+    pub(super) rung: Rung,
+    pub(super) reason: String,
+}
+
+impl Grade {
+    pub(super) fn new(rung: Rung, reason: impl Into<String>) -> Self {
+        Self {
+            rung,
+            reason: reason.into(),
+        }
+    }
+
+    /// The stricter of both; the reason is that of the first that is so strict.
+    pub(super) fn raise(&mut self, rung: Rung, reason: impl Into<String>) {
+        if rung > self.rung {
+            *self = Self::new(rung, reason);
+        }
+    }
+}
+
+/// What a command reads from the one before it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) enum Stdin {
+    /// Nothing that is known of.
+    Inherited,
+    /// Names of files in the project.
+    Names,
+    /// This text.
+    Text(String),
+    /// Anything.
+    Unknown,
+}
+
+pub(super) struct Grader {
+    parts: Vec<Part>,
+    pub(super) writes: Vec<String>,
+    pub(super) reads: Vec<String>,
+    pub(super) places: Places,
+    /// Variables of loops that are being read, and what they hold.
+    pub(super) loops: Vec<(String, Sure)>,
+    /// What the line itself sets variables to, where that is plain text. It only ever raises a grade.
+    pub(super) values: Vec<(String, String)>,
+    /// Functions of the line, with the names of what they run.
+    pub(super) functions: Vec<(String, Vec<String>)>,
+    /// Functions whose bodies are being read.
+    bodies: Vec<usize>,
+    pub(super) depth: usize,
+    /// Whether what a command reads stands on the line itself.
+    pub(super) reads_here: bool,
+}
+
+impl Grader {
+    pub(super) fn new(root: Option<&str>) -> Self {
+        let root = root.filter(|root| root.starts_with('/') && root.len() > 1);
+        Self {
+            parts: Vec::new(),
+            writes: Vec::new(),
+            reads: Vec::new(),
+            places: Places {
+                root: root.map(str::to_owned),
+                current: vec![String::new()],
+            },
+            loops: Vec::new(),
+            values: Vec::new(),
+            functions: Vec::new(),
+            bodies: Vec::new(),
+            depth: 0,
+            reads_here: false,
+        }
+    }
+
+    pub(super) fn finish(mut self) -> Reading {
+        self.find_bombs();
+        let strictest = self.parts.iter().map(|part| part.rung).max();
+        let rung = strictest.unwrap_or(Rung::L0);
+        let first = self.parts.iter().find(|part| part.rung == rung);
+        let reason = first.map_or_else(|| "nothing is run".to_owned(), |part| part.reason.clone());
+        for paths in [&mut self.writes, &mut self.reads] {
+            let mut seen = std::collections::BTreeSet::new();
+            paths.retain(|path| seen.insert(path.clone()));
+        }
+        Reading {
+            rung,
+            reason,
+            parts: self.parts,
+            writes: self.writes,
+            reads: self.reads,
+        }
+    }
+
+    /// Something about the line as a whole that a human has to see.
+    pub(super) fn hold(&mut self, reason: String) {
+        self.push(Vec::new(), Grade::new(Rung::L4, reason));
+    }
+
+    pub(super) fn push(&mut self, words: Vec<String>, grade: Grade) {
+        if let (Some(name), Some(body)) = (words.first(), self.bodies.last()) {
+            self.functions[*body].1.push(name.clone());
+        }
+        match self.parts.len() < MAX_PARTS {
+            true => self.parts.push(Part {
+                words,
+                rung: grade.rung,
+                reason: grade.reason,
+            }),
+            false => {
+                if let Some(last) = self.parts.last_mut() {
+                    let rung = last.rung.max(grade.rung).max(Rung::L4);
+                    *last = Part {
+                        words: Vec::new(),
+                        rung,
+                        reason: "the line has more commands than anybody looks through".to_owned(),
+                    };
+                }
+            }
+        }
+    }
+
+    /// A text that is run as a command line: the line itself, or what it hands to a shell. Gives its rung.
+    pub(super) fn line(&mut self, text: &str) -> Rung {
+        let before = self.parts.len();
+        if self.depth >= 8 || before >= MAX_PARTS {
+            self.hold("shells run shells too deep to follow".to_owned());
+            return Rung::L4;
+        }
+        self.depth += 1;
+        let (script, problem) = parse(text, self.depth);
+        if let Some(problem) = problem {
+            self.hold(format!("it cannot be read as a command line: {problem}"));
+        }
+        self.name_functions(&script);
+        self.script(&script);
+        self.depth -= 1;
+        let parts = self.parts.iter().skip(before);
+        parts.map(|part| part.rung).max().unwrap_or(Rung::L0)
+    }
+
+    /// Functions may be used before the walk comes to where they are made.
+    fn name_functions(&mut self, script: &Script) {
+        for pipeline in &script.pipelines {
+            for command in &pipeline.commands {
+                self.name_functions_of(command);
+            }
+        }
+    }
+
+    fn name_functions_of(&mut self, command: &Command) {
+        match command {
+            Command::Function(name, body) => {
+                self.functions.push((name.clone(), Vec::new()));
+                self.name_functions_of(body);
+            }
+            Command::Compound(compound) => {
+                for script in &compound.scripts {
+                    self.name_functions(script);
+                }
+            }
+            Command::Subshell(script, _) => self.name_functions(script),
+            Command::Simple(_) => {}
+        }
+    }
+
+    /// A function that comes back to itself starts more and more of itself.
+    fn find_bombs(&mut self) {
+        if self.functions.iter().any(|(name, _)| self.returns(name)) {
+            let reason = "a function starts itself again, without end";
+            self.push(Vec::new(), Grade::new(Rung::L5, reason));
+        }
+    }
+
+    /// Whether what a function runs leads to itself.
+    fn returns(&self, name: &str) -> bool {
+        let mut seen: Vec<&str> = Vec::new();
+        let mut next: Vec<&str> = vec![name];
+        while let Some(here) = next.pop() {
+            let own = self.functions.iter().filter(|(own, _)| own == here);
+            for called in own.flat_map(|(_, calls)| calls) {
+                if called == name {
+                    return true;
+                }
+                if !seen.contains(&called.as_str()) && seen.len() < 64 {
+                    seen.push(called);
+                    next.push(called);
+                }
+            }
+        }
+        false
+    }
+
+    pub(super) fn script(&mut self, script: &Script) {
+        for pipeline in &script.pipelines {
+            self.pipeline(pipeline);
+        }
+    }
+
+    fn pipeline(&mut self, pipeline: &Pipeline) {
+        let mut stdin = Stdin::Inherited;
+        for command in &pipeline.commands {
+            stdin = match command {
+                Command::Simple(simple) => self.simple(simple, stdin),
+                other => {
+                    self.command(other);
+                    Stdin::Unknown
+                }
+            };
+        }
+    }
+
+    fn command(&mut self, command: &Command) {
+        match command {
+            Command::Simple(simple) => drop(self.simple(simple, Stdin::Inherited)),
+            Command::Compound(compound) => self.compound(compound),
+            Command::Subshell(script, redirects) => {
+                let places = self.places.clone();
+                self.script(script);
+                self.places = places;
+                self.redirects_alone(redirects);
+            }
+            Command::Function(name, body) => {
+                let index = self.functions.iter().rposition(|(own, _)| own == name);
+                self.bodies.extend(index);
+                self.command(body);
+                if index.is_some() {
+                    self.bodies.pop();
+                }
+            }
+        }
+    }
+
+    fn compound(&mut self, compound: &Compound) {
+        let mut grade = Grade::new(Rung::L0, "it only steers what is run");
+        for word in &compound.words {
+            self.word(word, &mut grade);
+        }
+        let looped = compound.each.as_ref().map(|(name, words)| {
+            for word in words {
+                self.word(word, &mut grade);
+            }
+            let sure = match super::variables::sets(&compound.scripts, name) {
+                true => Sure::Unknown,
+                false => self.sure_of_all(words),
+            };
+            for text in words.iter().filter_map(Word::literal) {
+                self.values.push((name.clone(), text));
+            }
+            (name.clone(), sure)
+        });
+        if grade.rung > Rung::L0 {
+            self.push(Vec::new(), grade);
+        }
+        let loops = self.loops.len();
+        self.loops.extend(looped);
+        let before = self.parts.len();
+        for script in &compound.scripts {
+            self.script(script);
+        }
+        self.loops.truncate(loops);
+        let background = |script: &Script| script.pipelines.iter().any(|one| one.background);
+        if compound.repeats && compound.scripts.iter().any(background) {
+            self.hold("a loop starts processes that it does not wait for".to_owned());
+        }
+        debug_assert!(self.parts.len() >= before || before >= MAX_PARTS);
+        self.redirects_alone(&compound.redirects);
+    }
+
+    fn redirects_alone(&mut self, redirects: &[Redirect]) {
+        if redirects.is_empty() {
+            return;
+        }
+        let mut grade = Grade::new(Rung::L0, "it opens files");
+        self.redirects(redirects, &mut grade);
+        self.push(Vec::new(), grade);
+    }
+
+    /// What redirections open. Gives the text of a here-document, if it is the last to say what is read.
+    pub(super) fn redirects(&mut self, redirects: &[Redirect], grade: &mut Grade) -> Option<Stdin> {
+        let mut stdin = None;
+        for redirect in redirects {
+            self.word(&redirect.target, grade);
+            let args = self.expand(&redirect.target);
+            match redirect.way {
+                Way::Here => {
+                    stdin = Some(match redirect.target.literal() {
+                        Some(text) => {
+                            super::variables::judge_value(&text, grade);
+                            Stdin::Text(text)
+                        }
+                        None => Stdin::Unknown,
+                    });
+                    continue;
+                }
+                Way::Duplicate => {
+                    let literal = redirect.target.literal();
+                    let number = |text: &String| {
+                        let digits = text.strip_suffix('-').unwrap_or(text);
+                        digits.chars().all(|c| c.is_ascii_digit())
+                    };
+                    if literal.as_ref().is_some_and(number) {
+                        continue;
+                    }
+                }
+                Way::Read | Way::Write | Way::ReadWrite => {}
+            }
+            let reads = redirect.way == Way::Read;
+            if reads {
+                stdin = Some(Stdin::Unknown);
+            } else if !args
+                .iter()
+                .flatten()
+                .all(|arg| NOWHERE.contains(&arg.text.as_str()))
+            {
+                grade.raise(Rung::L3, "it writes a file of the project");
+            }
+            for arg in args.iter().flatten() {
+                match reads {
+                    true => self.reads_file(arg, grade),
+                    false => self.writes_file(arg, grade),
+                }
+            }
+            if args.is_none_or(|args| args.is_empty()) {
+                grade.raise(Rung::L4, "which file is opened is only known when it runs");
+            }
+        }
+        stdin
+    }
+
+    /// Whatever is run or asked for inside a word.
+    pub(super) fn word(&mut self, word: &Word, grade: &mut Grade) {
+        for expansion in &word.expansions {
+            match &**expansion {
+                Expansion::Command(script) | Expansion::Process(script) => {
+                    let places = self.places.clone();
+                    self.name_functions(script);
+                    self.script(script);
+                    self.places = places;
+                }
+                Expansion::Arithmetic(inner) => self.word(inner, grade),
+                Expansion::Parameter {
+                    name,
+                    indirect,
+                    rest,
+                    ..
+                } => {
+                    super::variables::judge_use(name, *indirect, grade);
+                    self.word(rest, grade);
+                }
+            }
+        }
+    }
+
+    pub(super) fn assign(&mut self, assign: &Assign, exported: bool, grade: &mut Grade) {
+        let index = assign.index.iter();
+        for word in assign.values.iter().chain(index) {
+            self.word(word, grade);
+        }
+        super::variables::judge_set(&assign.name, exported, grade);
+        for text in assign.values.iter().filter_map(Word::literal) {
+            super::variables::judge_value(&text, grade);
+            if self.values.len() < 256 {
+                self.values.push((assign.name.clone(), text));
+            }
+        }
+    }
+
+    /// Another folder that what follows may run in.
+    pub(super) fn enter(&mut self, folder: &str) {
+        let mut more = Vec::new();
+        for place in &self.places.current {
+            let next = match folder.starts_with(['/', '~']) || place.is_empty() {
+                true => folder.to_owned(),
+                false => format!("{place}/{folder}"),
+            };
+            if !self.places.current.contains(&next) && !more.contains(&next) && next.len() < 4096 {
+                more.push(next);
+            }
+        }
+        self.places.current.extend(more);
+        if self.places.current.len() > MAX_PLACES {
+            self.places.current.truncate(MAX_PLACES);
+            self.hold("it changes folders more often than can be followed".to_owned());
+        }
+    }
+}

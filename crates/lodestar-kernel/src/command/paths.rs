@@ -1,0 +1,366 @@
+//! What a path leads to, by its text: the project, something outside, a device, a credential, or Lodestar itself.
+//!
+//! Links are not followed here: that takes a file system, and is for [`crate::protect`] and the operating system.
+
+use lodestar_core::ladder::Rung;
+use lodestar_core::name::Excerpt;
+
+use super::grade::Grade;
+use crate::protect::{NOT_MOVED, NOT_WRITTEN, PROTECTED};
+
+/// Stands in a text for what is only known when the command runs.
+pub(super) const MARK: char = '\u{e000}';
+
+/// What is done with a path.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Use {
+    /// Only its name is looked at.
+    Names,
+    Reads,
+    /// Everything below it is read.
+    ReadsBelow,
+    Writes,
+    /// It is deleted, with what is below it.
+    Deletes,
+}
+
+/// Where a path lies.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) enum Located {
+    Inside(Vec<String>),
+    /// Absolute, or from somebody's home, or above the project.
+    Outside(Vec<String>),
+}
+
+/// Places from which paths are read: the project first, then wherever a line changes to.
+#[derive(Debug, Clone)]
+pub(super) struct Places {
+    pub(super) root: Option<String>,
+    /// Folders, as spelt; the empty one is the project.
+    pub(super) current: Vec<String>,
+}
+
+impl Places {
+    pub(super) fn locate(&self, place: &str, path: &str) -> Located {
+        let whole = match path.starts_with(['/', '~']) || place.is_empty() {
+            true => path.to_owned(),
+            false => format!("{place}/{path}"),
+        };
+        let mut names: Vec<String> = Vec::new();
+        let absolute = whole.starts_with('/');
+        for name in whole.split('/') {
+            match name {
+                "" | "." => {}
+                ".." if names
+                    .last()
+                    .is_some_and(|last| last != ".." && !last.starts_with('~')) =>
+                {
+                    names.pop();
+                }
+                ".." if absolute && names.is_empty() => {}
+                name => names.push(name.to_lowercase()),
+            }
+        }
+        if absolute {
+            names.insert(0, String::new());
+            let root = self.root.as_deref().map(str::to_lowercase);
+            let root = root.as_deref().map(|root| root.trim_end_matches('/'));
+            let joined = names.join("/");
+            return match root.and_then(|root| joined.strip_prefix(root)) {
+                Some("") => Located::Inside(Vec::new()),
+                Some(below) if below.starts_with('/') => {
+                    Located::Inside(below.split('/').skip(1).map(str::to_owned).collect())
+                }
+                _ => Located::Outside(names),
+            };
+        }
+        let unknown = names.first().is_some_and(|name| name.starts_with(MARK));
+        let climbs = names
+            .first()
+            .is_some_and(|name| name == ".." || name.starts_with('~'));
+        match climbs || (unknown && !place.is_empty()) {
+            true => Located::Outside(names),
+            false => Located::Inside(names),
+        }
+    }
+
+    /// Whether a path stays in the project from wherever it is read.
+    pub(super) fn is_inside(&self, path: &str) -> bool {
+        self.current
+            .iter()
+            .all(|place| matches!(self.locate(place, path), Located::Inside(_)))
+    }
+
+    /// Raises a grade by what is done with a path.
+    pub(super) fn judge(&self, path: &str, to: Use, pattern: bool, grade: &mut Grade) {
+        for place in &self.current {
+            let located = self.locate(place, path);
+            judge(path, &located, to, pattern, grade);
+        }
+    }
+}
+
+const DEVICES: [&str; 9] = [
+    "null", "stdin", "stdout", "stderr", "tty", "zero", "random", "urandom", "full",
+];
+
+/// Begins of the names of block devices and of memory.
+const BLOCK: [&str; 15] = [
+    "sd", "nvme", "hd", "vd", "xvd", "mmcblk", "disk", "rdisk", "mapper", "dm-", "loop", "md",
+    "mem", "kmem", "port",
+];
+
+fn judge(path: &str, located: &Located, to: Use, pattern: bool, grade: &mut Grade) {
+    let shown = Excerpt::of(path);
+    let (names, outside) = match located {
+        Located::Inside(names) => (names.as_slice(), false),
+        Located::Outside(names) => (names.as_slice(), true),
+    };
+    let writes = matches!(to, Use::Writes | Use::Deletes);
+    if is_own(names, writes, pattern) {
+        let reason = format!("`{shown}` leads to what governs the agent, which no tool may reach");
+        return grade.raise(Rung::L5, reason);
+    }
+    let parts: Vec<&str> = names.iter().map(String::as_str).collect();
+    if let ["", "dev", device, ..] = parts.as_slice() {
+        let block = BLOCK.iter().any(|begin| device.starts_with(begin));
+        match () {
+            () if *device == "fd" || DEVICES.contains(device) => {}
+            () if *device == "tcp" || *device == "udp" => {
+                grade.raise(
+                    Rung::L4,
+                    format!("`{shown}` is a connection to the network"),
+                );
+            }
+            () if block && writes => {
+                grade.raise(
+                    Rung::L5,
+                    format!("`{shown}` is a device, and writing to it destroys it"),
+                );
+            }
+            () if to == Use::Names => {}
+            () => grade.raise(Rung::L4, format!("`{shown}` is a device")),
+        }
+        return;
+    }
+    if to == Use::Names {
+        return;
+    }
+    if outside && names.first().is_some_and(|name| name.contains(MARK)) {
+        grade.raise(
+            Rung::L4,
+            format!("where `{shown}` lies is only known when it runs"),
+        );
+    }
+    if is_secret(&parts, outside, pattern) {
+        grade.raise(Rung::L4, format!("`{shown}` holds or may hold credentials"));
+    }
+    match to {
+        Use::ReadsBelow if outside && is_broad(&parts) => {
+            let reason = format!("everything below `{shown}` would be read, credentials with it");
+            grade.raise(Rung::L4, reason);
+        }
+        Use::Deletes if outside && is_broad(&parts) => {
+            grade.raise(Rung::L5, format!("`{shown}` is more than a project"));
+        }
+        Use::Writes | Use::Deletes if outside => {
+            grade.raise(Rung::L4, format!("`{shown}` lies outside the project"));
+        }
+        _ => {}
+    }
+}
+
+/// Where keys are kept.
+const KEYS: [&[&str]; 1] = [&[".config", "lodestar"]];
+
+/// Whether the components are, or lie below, what is Lodestar's or governs the agent.
+fn is_own(names: &[String], writes: bool, pattern: bool) -> bool {
+    let same = |name: &String, protected: &str| {
+        name == protected || (pattern && is_telling(name) && matches(name, protected))
+    };
+    for run in PROTECTED.iter().chain(&KEYS) {
+        let hit = names
+            .windows(run.len())
+            .any(|window| window.iter().zip(*run).all(|(name, part)| same(name, part)));
+        if hit {
+            return true;
+        }
+    }
+    writes
+        && (names.iter().any(|name| same(name, NOT_WRITTEN))
+            || names
+                .last()
+                .is_some_and(|last| NOT_MOVED.iter().any(|folder| same(last, folder))))
+}
+
+/// Folders that hold credentials, wherever they lie.
+const SECRET_FOLDERS: [&str; 13] = [
+    "keyrings",
+    ".ssh",
+    ".gnupg",
+    ".aws",
+    ".azure",
+    ".kube",
+    ".docker",
+    ".password-store",
+    ".mozilla",
+    "keychains",
+    "gcloud",
+    "google-chrome",
+    "secrets",
+];
+
+/// Files that hold credentials, by name.
+const SECRET_FILES: [&str; 31] = [
+    "hosts.yml",
+    ".env",
+    ".envrc",
+    ".netrc",
+    "_netrc",
+    ".pgpass",
+    ".npmrc",
+    ".pypirc",
+    ".git-credentials",
+    ".vault-token",
+    ".htpasswd",
+    ".bash_history",
+    ".zsh_history",
+    ".histfile",
+    ".my.cnf",
+    "id_rsa",
+    "id_dsa",
+    "id_ecdsa",
+    "id_ed25519",
+    "credentials",
+    "credentials.json",
+    "credentials.toml",
+    "secrets.yaml",
+    "secrets.yml",
+    "secrets.json",
+    "secrets.toml",
+    "terraform.tfstate",
+    "shadow",
+    "gshadow",
+    "sudoers",
+    "master.passwd",
+];
+
+/// Ends of the names of files that hold credentials, each with a name that a pattern is held against.
+const SECRET_ENDS: [(&str, &str); 8] = [
+    (".pem", "server.pem"),
+    (".key", "server.key"),
+    (".p12", "server.p12"),
+    (".pfx", "server.pfx"),
+    (".jks", "server.jks"),
+    (".keystore", "app.keystore"),
+    (".kdbx", "keys.kdbx"),
+    (".tfvars", "prod.tfvars"),
+];
+
+/// Endings of files that only show how a file with credentials looks.
+const SAMPLES: [&str; 5] = [".example", ".sample", ".template", ".dist", ".pub"];
+
+fn is_secret(parts: &[&str], outside: bool, pattern: bool) -> bool {
+    if let ["", "proc", process, rest @ ..] = parts {
+        let plain = process
+            .chars()
+            .all(|c| c.is_ascii_alphabetic() && c.is_lowercase());
+        return !(plain && rest.is_empty() && *process != "kcore" && *process != "self");
+    }
+    if let ["", "var", "run", ..] | ["", "run", ..] = parts {
+        return true;
+    }
+    let one = |name: &str| {
+        if SAMPLES.iter().any(|end| name.ends_with(end)) {
+            return false;
+        }
+        SECRET_FOLDERS.contains(&name)
+            || SECRET_FILES.contains(&name)
+            || name.starts_with(".env.")
+            || name.starts_with("id_rsa")
+            || name.starts_with("id_ed25519")
+            || SECRET_ENDS.iter().any(|(end, _)| name.ends_with(end))
+    };
+    let by_pattern = |name: &str| {
+        let wide = !name.contains(['*', '?', '[']) || (!outside && !is_telling(name));
+        !wide
+            && SECRET_FOLDERS
+                .iter()
+                .chain(&SECRET_FILES)
+                .copied()
+                .chain(SECRET_ENDS.iter().map(|(_, name)| *name))
+                .chain([".env.local"])
+                .any(|secret| matches(name, secret))
+    };
+    // `HEAD:.env` and `host:.env` name files too.
+    parts
+        .iter()
+        .flat_map(|part| [*part, part.rsplit(':').next().unwrap_or(part)])
+        .any(|name| one(name) || (pattern && by_pattern(name)))
+}
+
+/// Whether a pattern says more than *anything*.
+fn is_telling(pattern: &str) -> bool {
+    pattern
+        .chars()
+        .any(|c| !matches!(c, '*' | '?' | '.' | MARK))
+        || (pattern.starts_with('.') && pattern.contains('?'))
+        || pattern == ".*"
+}
+
+/// Whether a place holds more than one project: the root, homes, what the system is made of.
+fn is_broad(parts: &[&str]) -> bool {
+    let parts = match parts {
+        [rest @ .., "*" | "." | "**" | ".*" | "{*,.*}"] => rest,
+        parts => parts,
+    };
+    match parts {
+        [] | [""] | ["", _] => true,
+        ["", "home" | "users" | "usr" | "var" | "lib" | "boot", _] => true,
+        [home] => home.starts_with('~') || *home == "..",
+        _ => parts.iter().all(|part| *part == ".."),
+    }
+}
+
+/// Whether a shell pattern could match a name. Bracket expressions match any character.
+pub(super) fn matches(pattern: &str, name: &str) -> bool {
+    let pattern: Vec<char> = pattern.chars().collect();
+    let name: Vec<char> = name.chars().collect();
+    // A pattern does not match the dot of a hidden file.
+    if name.first() == Some(&'.') && pattern.first() != Some(&'.') && pattern.first() != Some(&'[')
+    {
+        return false;
+    }
+    let mut reached = vec![false; name.len() + 1];
+    reached[0] = true;
+    let mut at = 0;
+    while at < pattern.len() {
+        let mut after = vec![false; name.len() + 1];
+        match pattern[at] {
+            '*' | MARK => {
+                let mut any = false;
+                for (i, here) in reached.iter().enumerate() {
+                    any |= *here;
+                    after[i] = any;
+                }
+            }
+            c => {
+                let close = pattern[at + 1..].iter().skip(1).position(|c| *c == ']');
+                let any = match (c, close) {
+                    ('[', Some(close)) => {
+                        at += close + 2;
+                        true
+                    }
+                    ('?', _) => true,
+                    _ => false,
+                };
+                for i in 0..name.len() {
+                    after[i + 1] = reached[i] && (any || name[i] == c);
+                }
+            }
+        }
+        reached = after;
+        at += 1;
+    }
+    reached[name.len()]
+}

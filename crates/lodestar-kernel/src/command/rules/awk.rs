@@ -1,0 +1,119 @@
+//! What `awk` does, by its program: it can run commands, open files and connect.
+
+use lodestar_core::ladder::Rung;
+
+use crate::command::expand::Arg;
+use crate::command::grade::{Grade, Grader};
+
+/// Words that let a program do more than work on the lines that it is given.
+const MORE: [&str; 9] = [
+    "system", "getline", "ENVIRON", "PROCINFO", "ARGV", "/inet", "@load", "@include", "@",
+];
+
+impl Grader {
+    pub(super) fn awk(&mut self, args: &[Arg], grade: &mut Grade) {
+        let mut program = true;
+        let mut rest = args.iter();
+        while let Some(arg) = rest.next() {
+            let text = arg.text.as_str();
+            match () {
+                () if !arg.is_known() && (program || arg.splits) => {
+                    grade.raise(Rung::L4, "what `awk` does is only known when it runs");
+                }
+                () if matches!(text, "-F" | "-v") => drop(rest.next()),
+                () if text.starts_with("-F") || text.starts_with("-v") || text == "--" => {}
+                () if text == "-f" => {
+                    grade.raise(Rung::L3, "`awk` runs a program from a file");
+                    program = false;
+                    if let Some(file) = rest.next() {
+                        self.works(std::slice::from_ref(file), grade);
+                    }
+                }
+                () if arg.is_option() => {
+                    grade.raise(Rung::L4, "nobody graded this option of `awk`")
+                }
+                () if std::mem::take(&mut program) => judge(text, grade),
+                // `name=value` sets a variable.
+                () if text
+                    .split_once('=')
+                    .is_some_and(|(name, _)| crate::command::syntax::is_name(name)) => {}
+                () => self.reads_file(arg, grade),
+            }
+        }
+    }
+}
+
+fn judge(text: &str, grade: &mut Grade) {
+    if MORE.iter().any(|word| text.contains(word)) {
+        return grade.raise(
+            Rung::L4,
+            "the program of `awk` runs commands or opens more than it is given",
+        );
+    }
+    match redirects(text) {
+        false => {}
+        true => grade.raise(
+            Rung::L4,
+            "the program of `awk` writes files or starts programs",
+        ),
+    }
+}
+
+/// Whether a program sends anything elsewhere: a pipe anywhere, or `>` behind `print`. Signs in strings and
+/// regular expressions do not count where it is clear that they stand in one.
+fn redirects(text: &str) -> bool {
+    let chars: Vec<char> = text.chars().collect();
+    let mut at = 0;
+    let mut prints = false;
+    let mut last = ' ';
+    let mut word = String::new();
+    while at < chars.len() {
+        let c = chars[at];
+        at += 1;
+        if c.is_ascii_alphanumeric() || c == '_' {
+            word.push(c);
+            last = c;
+            continue;
+        }
+        prints |= word.starts_with("print");
+        let before = std::mem::take(&mut word);
+        match c {
+            '"' => {
+                while chars.get(at).is_some_and(|c| *c != '"') {
+                    at += 1 + usize::from(chars[at] == '\\');
+                }
+                at += 1;
+                last = 'x';
+                continue;
+            }
+            // A slash behind an operand divides; elsewhere it opens a regular expression.
+            '/' if !(last.is_ascii_alphanumeric() || matches!(last, ')' | ']' | '_' | '$'))
+                || matches!(before.as_str(), "print" | "return" | "in") =>
+            {
+                while chars.get(at).is_some_and(|c| *c != '/') {
+                    if chars[at] == '\n' || chars[at] == '[' {
+                        return true;
+                    }
+                    at += 1 + usize::from(chars[at] == '\\');
+                }
+                at += 1;
+                last = 'x';
+                continue;
+            }
+            '#' => {
+                while chars.get(at).is_some_and(|c| *c != '\n') {
+                    at += 1;
+                }
+            }
+            ';' | '\n' | '{' | '}' => prints = false,
+            '|' if chars.get(at) == Some(&'|') => at += 1,
+            '|' => return true,
+            '>' if prints => return true,
+            _ => {}
+        }
+        if !c.is_whitespace() {
+            last = c;
+        }
+    }
+    false
+}

@@ -1,0 +1,362 @@
+//! Programs that read, copy, link and pack files.
+
+use lodestar_core::ladder::Rung;
+use lodestar_core::name::Excerpt;
+
+use super::given;
+use crate::command::expand::Arg;
+use crate::command::grade::{Grade, Grader};
+use crate::command::paths::Use;
+use crate::command::programs::Program;
+
+impl Grader {
+    pub(super) fn printf(&mut self, args: &[Arg], grade: &mut Grade) {
+        if let [option, name, rest @ ..] = args
+            && option.text == "-v"
+        {
+            match name.literal() {
+                Some(name) => crate::command::variables::judge_set(name, true, grade),
+                None => grade.raise(Rung::L4, "which variable is set is only known when it runs"),
+            }
+            for arg in rest {
+                crate::command::variables::judge_value(&arg.text, grade);
+            }
+        }
+    }
+
+    pub(super) fn searches(
+        &mut self,
+        program: &'static Program,
+        name: &str,
+        args: &[Arg],
+        grade: &mut Grade,
+    ) {
+        let has = |options: &[&str]| {
+            args.iter().any(|arg| {
+                options
+                    .iter()
+                    .any(|option| given(&arg.text, option).is_some())
+            })
+        };
+        let pattern_in_option = has(&["-e", "-f", "--regexp", "--file", "--files", "--type-list"]);
+        let below =
+            !name.ends_with("grep") || has(&["-r", "-R", "--recursive", "--dereference-recursive"]);
+        let to = match below {
+            true => Use::ReadsBelow,
+            false => Use::Reads,
+        };
+        let mut pattern = !pattern_in_option;
+        for arg in args {
+            if arg.is_option() {
+                self.option_value(arg, grade);
+            } else if std::mem::take(&mut pattern) {
+                // An unquoted expansion could bring options with it.
+                if !arg.is_known() && arg.splits {
+                    grade.raise(Rung::L4, "what is searched for is only known when it runs");
+                }
+            } else {
+                self.reads_all(name, std::slice::from_ref(arg), to, grade);
+            }
+        }
+        if !program.raises.is_empty() && args.iter().any(|arg| !arg.is_known()) {
+            grade.raise(
+                Rung::L4,
+                format!("which options `{name}` gets is only known when it runs"),
+            );
+        }
+        if args.iter().all(Arg::is_option) || (below && args.len() < 3) {
+            self.places.judge(".", to, false, grade);
+        }
+    }
+
+    pub(super) fn copies(&mut self, name: &str, args: &[Arg], grade: &mut Grade) {
+        let operands: Vec<&Arg> = args.iter().filter(|arg| !arg.is_option()).collect();
+        for arg in args.iter().filter(|arg| arg.is_option()) {
+            self.option_value(arg, grade);
+        }
+        let Some((last, sources)) = operands.split_last() else {
+            return;
+        };
+        for source in sources {
+            match name {
+                // What is moved away is written too.
+                "mv" => self.writes_file(source, grade),
+                _ => self.reads_file(source, grade),
+            }
+            self.places
+                .judge(&source.text, Use::ReadsBelow, source.pattern, grade);
+        }
+        self.writes_file(last, grade);
+    }
+
+    pub(super) fn second(&mut self, name: &str, args: &[Arg], grade: &mut Grade) {
+        let operands = args.iter().filter(|arg| !arg.is_option());
+        for (at, arg) in operands.enumerate() {
+            match at {
+                0 => self.reads_file(arg, grade),
+                _ => {
+                    grade.raise(Rung::L3, format!("`{name}` writes its second file"));
+                    self.writes_file(arg, grade);
+                }
+            }
+            if arg.splits {
+                grade.raise(
+                    Rung::L4,
+                    format!("which file `{name}` writes is only known when it runs"),
+                );
+            }
+        }
+        for arg in args.iter().filter(|arg| arg.is_option()) {
+            self.option_value(arg, grade);
+        }
+    }
+
+    pub(super) fn link(&mut self, args: &[Arg], grade: &mut Grade) {
+        for arg in args {
+            if arg.is_option() {
+                self.option_value(arg, grade);
+                continue;
+            }
+            self.reads_file(arg, grade);
+            // Whatever is done through the link is done to what it leads to.
+            self.places
+                .judge(&arg.text, Use::Writes, arg.pattern, grade);
+        }
+        if let Some(last) = args.last().and_then(Arg::literal) {
+            self.writes.push(last.to_owned());
+        }
+    }
+
+    pub(super) fn chmod(&mut self, args: &[Arg], grade: &mut Grade) {
+        let mut operands = args
+            .iter()
+            .filter(|arg| !arg.is_option() || is_mode(&arg.text));
+        if let Some(mode) = operands.next() {
+            let text = mode.text.as_str();
+            let octal =
+                text.len() >= 4 && text.chars().all(|c| c.is_digit(8)) && !text.starts_with('0');
+            let symbolic = text.contains('s') || text.contains('t');
+            if octal || symbolic || !mode.is_known() || text.starts_with("0o") {
+                grade.raise(
+                    Rung::L4,
+                    format!(
+                        "`chmod {}` gives programs more than their user has",
+                        Excerpt::of(text)
+                    ),
+                );
+            }
+        }
+        for arg in operands {
+            self.writes_file(arg, grade);
+        }
+        for arg in args.iter().filter(|arg| arg.is_option()) {
+            self.option_value(arg, grade);
+        }
+    }
+
+    pub(super) fn dd(&mut self, args: &[Arg], grade: &mut Grade) {
+        for arg in args {
+            if !arg.is_known() {
+                grade.raise(Rung::L4, "what is copied is only known when it runs");
+            }
+            let part = |text: &str| Arg {
+                text: text.to_owned(),
+                ..arg.clone()
+            };
+            if let Some(path) = arg.text.strip_prefix("of=") {
+                self.writes_file(&part(path), grade);
+            } else if let Some(path) = arg.text.strip_prefix("if=") {
+                self.reads_file(&part(path), grade);
+            }
+        }
+    }
+
+    pub(super) fn jq(&mut self, args: &[Arg], grade: &mut Grade) {
+        for arg in args {
+            let text = &arg.text;
+            if text.contains("env") || text.contains("$ENV") || text.contains("input_filename") {
+                grade.raise(
+                    Rung::L4,
+                    "`jq` would show the environment, credentials with it",
+                );
+            }
+            if given(text, "--from-file").is_some() || text == "-L" || given(text, "-f").is_some() {
+                grade.raise(Rung::L3, "`jq` runs a program from a file");
+            }
+        }
+        let mut operands = args.iter().filter(|arg| !arg.is_option());
+        if operands
+            .next()
+            .is_some_and(|filter| !filter.is_known() && filter.splits)
+        {
+            grade.raise(Rung::L4, "what `jq` does is only known when it runs");
+        }
+        for arg in operands {
+            self.reads_file(arg, grade);
+        }
+    }
+
+    /// Listing reads, all else writes; what is packed is read, and what runs programs is held.
+    pub(super) fn tar(&mut self, program: &'static Program, args: &[Arg], grade: &mut Grade) {
+        const PLAIN: [&str; 34] = [
+            "--create",
+            "--extract",
+            "--get",
+            "--list",
+            "--file",
+            "--verbose",
+            "--gzip",
+            "--xz",
+            "--bzip2",
+            "--zstd",
+            "--directory",
+            "--exclude",
+            "--strip-components",
+            "--wildcards",
+            "--no-same-owner",
+            "--keep-old-files",
+            "--skip-old-files",
+            "--null",
+            "--sort",
+            "--mtime",
+            "--owner",
+            "--group",
+            "--numeric-owner",
+            "--format",
+            "--totals",
+            "--append",
+            "--update",
+            "--diff",
+            "--compare",
+            "--auto-compress",
+            "--no-recursion",
+            "--dereference",
+            "--exclude-vcs",
+            "--test-label",
+        ];
+        let letters = |arg: &Arg| match arg.text.strip_prefix('-') {
+            Some(rest) if !rest.starts_with('-') => rest.to_owned(),
+            _ => String::new(),
+        };
+        let mut mode: String = args.iter().map(letters).collect();
+        if let Some(first) = args.first().filter(|first| !first.is_option()) {
+            mode.push_str(&first.text);
+        }
+        let long = |name: &str| args.iter().any(|arg| arg.text == name);
+        let lists = (mode.contains('t') || long("--list")) && !mode.contains(['x', 'c', 'r', 'u']);
+        match lists && !long("--extract") && !long("--create") && !long("--get") {
+            true if grade.reason.is_empty() => grade.reason = "`tar` lists an archive".to_owned(),
+            true => {}
+            false => grade.raise(Rung::L3, format!("`tar` {}", program.does)),
+        }
+        for (at, arg) in args.iter().enumerate() {
+            let head = arg.text.split('=').next().unwrap_or_default();
+            let known = !head.starts_with("--") || head == "--" || PLAIN.contains(&head);
+            let runs = letters(arg).contains(['I', 'F', 'P']);
+            if !known || runs {
+                let shown = Excerpt::of(&arg.text);
+                grade.raise(
+                    Rung::L4,
+                    format!("`tar {shown}` runs programs, leaves the folder or is not known"),
+                );
+            }
+            // A file whose name begins with a dash would be read as an option.
+            if arg.pattern && arg.text.starts_with(['*', '?', '[']) {
+                grade.raise(
+                    Rung::L4,
+                    "a file that the pattern finds could be read as an option of `tar`",
+                );
+            }
+            // `tar cf host:file` goes to another machine.
+            if arg.text.contains(':') && at > 0 && !arg.is_option() {
+                grade.raise(
+                    Rung::L4,
+                    "`tar` takes a name with a colon for another machine",
+                );
+            }
+        }
+        match lists {
+            true => self.reads_all("tar", args, Use::Reads, grade),
+            false => self.works(args, grade),
+        }
+    }
+
+    pub(super) fn unzip(&mut self, args: &[Arg], grade: &mut Grade) {
+        let lists = args
+            .first()
+            .is_some_and(|first| matches!(first.text.as_str(), "-l" | "-v" | "-Z1"));
+        match lists {
+            true => self.reads_all("unzip", args, Use::Reads, grade),
+            false => {
+                grade.raise(Rung::L3, "`unzip` unpacks files");
+                self.works(args, grade);
+            }
+        }
+    }
+
+    pub(super) fn find(&mut self, args: &[Arg], grade: &mut Grade) {
+        const RUNS: [&str; 4] = ["-exec", "-execdir", "-ok", "-okdir"];
+        const WRITES: [&str; 4] = ["-fprint", "-fprint0", "-fprintf", "-fls"];
+        let roots: Vec<&Arg> = args
+            .iter()
+            .take_while(|arg| !arg.text.starts_with(['-', '(', '!']))
+            .collect();
+        let inside = roots.iter().all(|root| {
+            let mut grade = Grade::new(Rung::L0, "");
+            self.places
+                .judge(&root.text, Use::Reads, root.pattern, &mut grade);
+            grade.rung == Rung::L0 && root.is_known() && self.places.is_inside(&root.text)
+        }) && self.places.is_inside(".");
+        for arg in args {
+            if !arg.is_known() && (arg.splits || arg.text.starts_with(crate::command::paths::MARK))
+            {
+                grade.raise(Rung::L4, "what `find` does is only known when it runs");
+            }
+        }
+        for root in &roots {
+            self.places
+                .judge(&root.text, Use::Names, root.pattern, grade);
+        }
+        let mut at = 0;
+        while at < args.len() {
+            let word = args[at].text.as_str();
+            if word == "-delete" {
+                grade.raise(
+                    Rung::L4,
+                    "`find -delete` deletes files, which cannot be taken back",
+                );
+                for root in &roots {
+                    self.places
+                        .judge(&root.text, Use::Deletes, root.pattern, grade);
+                }
+            } else if WRITES.contains(&word) {
+                grade.raise(Rung::L3, format!("`find {word}` writes a file"));
+                if let Some(target) = args.get(at + 1) {
+                    self.writes_file(target, grade);
+                }
+            } else if word == "-files0-from" {
+                grade.raise(Rung::L4, "`find` takes its folders from a file");
+            } else if RUNS.contains(&word) {
+                let end = args[at + 1..]
+                    .iter()
+                    .position(|arg| matches!(arg.text.as_str(), ";" | "+"));
+                let end = end.map_or(args.len(), |end| at + 1 + end);
+                self.each_file(&args[at + 1..end], inside, grade);
+                if word == "-execdir" || word == "-okdir" {
+                    grade.raise(Rung::L3, "`find` runs a program in each folder");
+                }
+                at = end;
+            }
+            at += 1;
+        }
+    }
+}
+
+fn is_mode(text: &str) -> bool {
+    text.len() > 1
+        && text[1..]
+            .chars()
+            .all(|c| matches!(c, 'r' | 'w' | 'x' | 'X' | 's' | 't' | ','))
+        && text.starts_with('-')
+        && text != "-R"
+}

@@ -1,0 +1,430 @@
+//! What `git` does, by its subcommand and options.
+
+use lodestar_core::ladder::Rung::{self, L0, L3, L4};
+use lodestar_core::name::Excerpt;
+
+use super::given;
+use crate::command::expand::Arg;
+use crate::command::grade::{Grade, Grader};
+use crate::command::paths::Use;
+
+/// A subcommand, its rung, and options that raise it to L4.
+type Row = (
+    &'static [&'static str],
+    Rung,
+    &'static str,
+    &'static [&'static str],
+);
+
+/// Options of everything that shows a difference.
+const SHOWS: &[&str] = &[
+    "--output",
+    "--ext-diff",
+    "--textconv",
+    "--open-files-in-pager",
+    "-O",
+    "--exec",
+    "--show-signature",
+];
+
+/// The subcommands that are graded; all others are held.
+pub(in crate::command) const ROWS: &[Row] = &[
+    (
+        &[
+            "status",
+            "ls-files",
+            "ls-tree",
+            "rev-parse",
+            "rev-list",
+            "merge-base",
+            "name-rev",
+            "describe",
+            "show-ref",
+            "for-each-ref",
+            "count-objects",
+            "check-ignore",
+            "check-attr",
+            "var",
+            "version",
+            "whatchanged",
+            "cherry",
+            "fsck",
+            "verify-commit",
+            "verify-tag",
+            "show-branch",
+            "diff-tree",
+            "diff-index",
+            "diff-files",
+            "help",
+        ],
+        L0,
+        "looks at the repository",
+        SHOWS,
+    ),
+    (
+        &[
+            "log",
+            "diff",
+            "show",
+            "blame",
+            "annotate",
+            "shortlog",
+            "range-diff",
+        ],
+        L0,
+        "shows history",
+        SHOWS,
+    ),
+    (
+        &["cat-file"],
+        L0,
+        "shows an object",
+        &["--textconv", "--filters"],
+    ),
+    (&["grep"], L0, "searches the repository", SHOWS),
+    (
+        &["branch"],
+        L3,
+        "makes or moves a branch",
+        &[
+            "-d",
+            "-D",
+            "--delete",
+            "-f",
+            "--force",
+            "-M",
+            "-C",
+            "--edit-description",
+        ],
+    ),
+    (
+        &["tag"],
+        L3,
+        "makes a tag",
+        &[
+            "-d",
+            "--delete",
+            "-s",
+            "--sign",
+            "-u",
+            "--local-user",
+            "-f",
+            "--force",
+        ],
+    ),
+    (
+        &[
+            "add",
+            "stage",
+            "mv",
+            "init",
+            "notes",
+            "am",
+            "apply",
+            "cherry-pick",
+            "revert",
+            "format-patch",
+        ],
+        L3,
+        "changes the repository or the folder, and can be taken back",
+        &[
+            "-S",
+            "--gpg-sign",
+            "--directory",
+            "--unsafe-paths",
+            "--template",
+            "--separate-git-dir",
+            "-f",
+            "--force",
+            "--output-directory",
+            "--strategy",
+        ],
+    ),
+    (
+        &["commit"],
+        L3,
+        "records a commit",
+        &["-S", "--gpg-sign", "--no-verify", "-n"],
+    ),
+    (
+        &["merge", "rebase"],
+        L3,
+        "joins histories",
+        &[
+            "-S",
+            "--gpg-sign",
+            "-x",
+            "--exec",
+            "--no-verify",
+            "--strategy",
+            "-s",
+        ],
+    ),
+    (
+        &["rm"],
+        L3,
+        "takes files out, and they stay in history",
+        &["-f", "--force"],
+    ),
+    (
+        &["switch"],
+        L3,
+        "changes the branch",
+        &["-f", "--force", "--discard-changes", "-C"],
+    ),
+    (
+        &["archive"],
+        L3,
+        "packs a version",
+        &["--remote", "--exec", "-o", "--output"],
+    ),
+];
+
+impl Grader {
+    pub(super) fn git(&mut self, args: &[Arg], grade: &mut Grade) {
+        let mut at = 0;
+        while let Some(arg) = args.get(at).filter(|arg| arg.is_option()) {
+            at += 1;
+            match arg.text.as_str() {
+                "--no-pager"
+                | "-P"
+                | "--literal-pathspecs"
+                | "--no-optional-locks"
+                | "--no-replace-objects" => {}
+                "--version" | "--help" | "-h" | "-v" => return,
+                "-C" => {
+                    let folder = args.get(at).map_or("", |folder| &folder.text).to_owned();
+                    if !args.get(at).is_some_and(Arg::is_known) || !self.places.is_inside(&folder) {
+                        grade.raise(
+                            L4,
+                            "`git` would work in another repository, by its settings",
+                        );
+                    }
+                    self.places.judge(&folder, Use::Names, false, grade);
+                    at += 1;
+                }
+                text => {
+                    let shown = Excerpt::of(text);
+                    grade.raise(
+                        L4,
+                        format!("`git {shown}` changes what git runs, or nobody graded it"),
+                    );
+                    at += usize::from(text == "-c");
+                }
+            }
+        }
+        let Some(sub) = args.get(at) else {
+            return;
+        };
+        let rest = &args[at + 1..];
+        let Some(name) = sub.literal() else {
+            return grade.raise(L4, "what `git` does is only known when it runs");
+        };
+        if matches!(rest, [only] if only.text == "--help") {
+            return;
+        }
+        self.git_words(name, rest, grade);
+        let has = |options: &[&str]| {
+            rest.iter().take_while(|arg| arg.text != "--").any(|arg| {
+                options
+                    .iter()
+                    .any(|option| given(&arg.text, option).is_some())
+            })
+        };
+        let operands: Vec<&str> = rest
+            .iter()
+            .filter(|arg| !arg.is_option())
+            .map(|arg| arg.text.as_str())
+            .collect();
+        let first = operands.first().copied();
+        let (rung, why) = match name {
+            "branch"
+                if operands.is_empty()
+                    || has(&[
+                        "--list",
+                        "-l",
+                        "--contains",
+                        "--merged",
+                        "--no-merged",
+                        "--points-at",
+                    ]) =>
+            {
+                match has(&[
+                    "-d",
+                    "-D",
+                    "--delete",
+                    "-m",
+                    "-M",
+                    "-C",
+                    "--force",
+                    "--unset-upstream",
+                    "--edit-description",
+                ]) {
+                    true => (L4, "changes branches"),
+                    false => (L0, "lists branches"),
+                }
+            }
+            "tag" if operands.is_empty() || has(&["-l", "--list"]) => {
+                match has(&["-d", "-s", "-f", "--delete"]) {
+                    true => (L4, "changes tags"),
+                    false => (L0, "lists tags"),
+                }
+            }
+            "stash" => match first {
+                Some("list" | "show") if !has(SHOWS) => (L0, "lists what was put aside"),
+                None | Some("push" | "save" | "pop" | "apply" | "create" | "store" | "branch") => {
+                    (L3, "puts work aside, or back")
+                }
+                _ => (L4, "throws away what was put aside"),
+            },
+            "remote" => match first {
+                None => (L0, "lists other repositories"),
+                Some("get-url") => (L0, "names another repository"),
+                _ => (L4, "reaches or changes other repositories"),
+            },
+            "config" => match (
+                has(&["--get", "get"]) || first == Some("get"),
+                operands.last(),
+            ) {
+                (true, Some(key)) if operands.len() <= 2 && is_shown(key) => {
+                    (L0, "shows a setting")
+                }
+                _ => (L4, "changes settings, or shows credentials in them"),
+            },
+            "worktree" if first == Some("list") => (L0, "lists folders"),
+            "submodule" if first == Some("status") => (L0, "lists repositories in the repository"),
+            "reflog" if matches!(first, None | Some("show")) && !has(SHOWS) => {
+                (L0, "shows where branches were")
+            }
+            "bisect" if matches!(first, Some("start" | "good" | "bad" | "skip" | "reset")) => {
+                (L3, "searches history")
+            }
+            "clean" if has(&["-n", "--dry-run"]) && !has(&["-f", "--force"]) => {
+                (L0, "lists what it would delete")
+            }
+            "clean" => (L4, "deletes files that no commit holds"),
+            "reset" if has(&["--hard", "--merge", "--keep"]) => {
+                (L4, "throws away work that no commit holds")
+            }
+            "reset" => (L3, "moves the branch, and leaves files as they are"),
+            "restore" if has(&["--staged", "-S"]) && !has(&["--worktree", "-W"]) => {
+                (L3, "takes changes out of the next commit")
+            }
+            "restore" => (L4, "throws away work that no commit holds"),
+            "checkout" => {
+                match has(&["-f", "--force", "-B", "--ours", "--theirs", "-p", "--patch"])
+                    || rest.iter().any(|arg| arg.text == "--")
+                {
+                    true => (L4, "throws away work that no commit holds"),
+                    false
+                        if has(&["-b", "--orphan", "--track", "-t"])
+                            && rest.iter().all(Arg::is_known) =>
+                    {
+                        (L3, "makes a branch")
+                    }
+                    false => match operands.as_slice() {
+                        [only] if is_branch(only) && rest.iter().all(Arg::is_known) => {
+                            (L3, "changes the branch")
+                        }
+                        _ => (L4, "may throw away work that no commit holds"),
+                    },
+                }
+            }
+            name => match ROWS.iter().find(|(names, ..)| names.contains(&name)) {
+                Some((_, rung, why, raising)) => match has(raising) {
+                    true => (
+                        L4,
+                        "with such an option runs other programs, signs, forces or skips checks",
+                    ),
+                    false => (*rung, *why),
+                },
+                None => (
+                    L4,
+                    "reaches other repositories, rewrites history, or nobody graded it",
+                ),
+            },
+        };
+        let reason = format!("`git {}` {why}", Excerpt::of(name));
+        match grade.reason.is_empty() {
+            true => *grade = Grade::new(grade.rung.max(rung), reason),
+            false => grade.raise(rung, reason),
+        }
+        let works = self.places.is_inside(".");
+        if !works {
+            grade.raise(
+                L4,
+                "`git` would work in another repository, by its settings",
+            );
+        }
+    }
+
+    /// The words behind a subcommand: texts are texts, all others may name files.
+    fn git_words(&mut self, name: &str, rest: &[Arg], grade: &mut Grade) {
+        let mut text = false;
+        let shows = matches!(
+            name,
+            "log" | "show" | "grep" | "diff" | "blame" | "cat-file"
+        );
+        for arg in rest {
+            if std::mem::take(&mut text) {
+                if !arg.is_known() && arg.splits {
+                    grade.raise(L4, "which options `git` gets is only known when it runs");
+                }
+                continue;
+            }
+            text = match name {
+                "commit" | "tag" | "merge" | "notes" | "stash" | "revert" => {
+                    matches!(
+                        arg.text.as_str(),
+                        "-m" | "--message" | "-am" | "-a -m" | "--author" | "--date"
+                    ) || (arg.text.starts_with('-')
+                        && !arg.text.starts_with("--")
+                        && arg.text.ends_with('m'))
+                }
+                "log" | "shortlog" | "rev-list" => matches!(
+                    arg.text.as_str(),
+                    "--grep" | "--author" | "-S" | "-G" | "--since" | "--until"
+                ),
+                "grep" => arg.text == "-e",
+                _ => false,
+            };
+            let message = arg.text.starts_with("--message=") || arg.text.starts_with("-m");
+            if message {
+                continue;
+            }
+            if !arg.is_known() {
+                grade.raise(
+                    L4,
+                    "which options or files `git` gets is only known when it runs",
+                );
+            }
+            let path = arg.text.rsplit('=').next().unwrap_or_default();
+            let to = match shows {
+                true => Use::Reads,
+                false => Use::Names,
+            };
+            self.places.judge(path, to, arg.pattern, grade);
+            if let Some((_, below)) = path.split_once(':') {
+                self.places.judge(below, to, arg.pattern, grade);
+            }
+        }
+    }
+}
+
+/// Whether a setting can be shown: none that holds credentials or addresses with them.
+fn is_shown(key: &str) -> bool {
+    let key = key.to_ascii_lowercase();
+    let begins = [
+        "user.", "core.", "branch.", "init.", "pull.", "push.", "alias.", "merge.", "rebase.",
+    ];
+    begins.iter().any(|begin| key.starts_with(begin))
+}
+
+/// Whether a word names a branch or commit rather than a file.
+fn is_branch(word: &str) -> bool {
+    let last = word.rsplit('/').next().unwrap_or_default();
+    let file = last
+        .rsplit_once('.')
+        .is_some_and(|(_, end)| end.chars().all(|c| c.is_ascii_alphabetic()));
+    !last.is_empty() && !file && word != "." && !word.contains(['*', ':'])
+}

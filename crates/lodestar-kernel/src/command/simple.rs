@@ -1,0 +1,402 @@
+//! One simple command: its assignments, its words, its redirections, and which entry of the table it is graded by.
+
+use lodestar_core::ladder::Rung;
+use lodestar_core::name::Excerpt;
+
+use super::expand::{self, Arg, Sure};
+use super::grade::{Grade, Grader, Stdin};
+use super::paths::{MARK, Use};
+use super::syntax::{Command, Expansion, Script, Simple, Word};
+use super::{DYNAMIC, characters, programs, variables};
+
+/// Folders of the system's own programs.
+const SYSTEM: [&str; 7] = [
+    "/bin",
+    "/usr/bin",
+    "/usr/local/bin",
+    "/sbin",
+    "/usr/sbin",
+    "/usr/local/sbin",
+    "/opt/homebrew/bin",
+];
+
+/// Parts of names of scripts and targets that do not stay on this machine.
+const OUTGOING: [&str; 6] = ["deploy", "publish", "release", "upload", "push", "install"];
+
+/// Whether a script, target or task is named for something that leaves the machine.
+pub(super) fn is_outgoing(name: &str) -> bool {
+    let name = name.to_ascii_lowercase();
+    OUTGOING.iter().any(|part| name.contains(part))
+}
+
+impl Grader {
+    /// Grades a command, and says what the next in its pipeline reads.
+    pub(super) fn simple(&mut self, simple: &Simple, stdin: Stdin) -> Stdin {
+        let mut grade = Grade::new(
+            Rung::L0,
+            match simple.assigns.is_empty() {
+                true => "it only opens files",
+                false => "it only sets variables",
+            },
+        );
+        for word in &simple.words {
+            self.word(word, &mut grade);
+        }
+        for assign in &simple.assigns {
+            self.assign(assign, !simple.words.is_empty(), &mut grade);
+        }
+        let from_file = self.redirects(&simple.redirects, &mut grade);
+        self.reads_here = from_file.is_some();
+        let stdin = from_file.unwrap_or(stdin);
+        let Some(args) = self.arguments(&simple.words) else {
+            grade.raise(
+                Rung::L4,
+                "braces make more words of it than can be looked at",
+            );
+            self.push(Vec::new(), grade);
+            return Stdin::Unknown;
+        };
+        let mut said = Stdin::Unknown;
+        if !args.is_empty() {
+            if grade.rung == Rung::L0 {
+                grade.reason.clear();
+            }
+            said = self.said(&args, &stdin);
+            self.program(&args, &stdin, &mut grade);
+            for guess in self.guesses(&simple.words) {
+                self.program(&guess, &stdin, &mut grade);
+            }
+        }
+        let shown = |arg: &Arg| arg.text.replace(MARK, DYNAMIC);
+        self.push(args.iter().map(shown).collect(), grade);
+        said
+    }
+
+    /// What a command says, as far as that is known: for what reads it.
+    fn said(&self, args: &[Arg], stdin: &Stdin) -> Stdin {
+        let words: Option<Vec<&str>> = args.iter().map(Arg::literal).collect();
+        let name = args[0].literal().unwrap_or_default();
+        match (name, words) {
+            ("echo" | "printf", Some(words)) => Stdin::Text(words[1..].join(" ")),
+            _ if self.names_files(args) => Stdin::Names,
+            ("grep" | "head" | "tail" | "sort" | "uniq" | "rg" | "tac", _)
+                if *stdin == Stdin::Names =>
+            {
+                Stdin::Names
+            }
+            _ => Stdin::Unknown,
+        }
+    }
+
+    /// Whether a command lists names of files in the project, and nothing else.
+    fn names_files(&self, args: &[Arg]) -> bool {
+        let mut words = args.iter().map(|arg| arg.text.as_str());
+        let lists = match (words.next(), words.next()) {
+            (Some("git"), Some("ls-files")) => true,
+            (Some("git"), Some("diff")) => args.iter().any(|arg| arg.text == "--name-only"),
+            (Some("find" | "fd" | "ls"), _) => !args.iter().any(|arg| {
+                arg.text.contains("print") && arg.text != "-print0" && arg.text != "-print"
+            }),
+            (Some("rg" | "grep"), _) => args.iter().any(|arg| {
+                arg.text == "--files"
+                    || arg.text == "--files-with-matches"
+                    || (arg.is_option() && !arg.text.starts_with("--") && arg.text.contains('l'))
+            }),
+            _ => false,
+        };
+        let inside = |arg: &Arg| {
+            let mut grade = Grade::new(Rung::L0, "");
+            if arg.text.contains('/') || arg.text.starts_with(['.', '~']) {
+                self.places
+                    .judge(&arg.text, Use::Reads, arg.pattern, &mut grade);
+            }
+            arg.is_known() && self.places.is_inside(&arg.text) && grade.rung == Rung::L0
+        };
+        lists && args.iter().skip(1).all(inside) && self.places.is_inside(".")
+    }
+
+    fn arguments(&mut self, words: &[Word]) -> Option<Vec<Arg>> {
+        let mut args = Vec::new();
+        for word in words {
+            args.extend(self.expand(word)?);
+            if args.len() > 4096 {
+                return None;
+            }
+        }
+        Some(args)
+    }
+
+    pub(super) fn expand(&mut self, word: &Word) -> Option<Vec<Arg>> {
+        expand::expand(word, &mut |expansion| self.resolve(expansion))
+    }
+
+    fn resolve(&self, expansion: &Expansion) -> (String, Sure) {
+        let unknown = (MARK.to_string(), Sure::Unknown);
+        match expansion {
+            Expansion::Arithmetic(_) => ("0".to_owned(), Sure::Value),
+            Expansion::Process(_) => ("/dev/fd/63".to_owned(), Sure::Value),
+            Expansion::Parameter { length: true, .. } => ("0".to_owned(), Sure::Value),
+            Expansion::Parameter { name, rest, .. } => {
+                let plain = rest.is_empty();
+                match name.as_str() {
+                    "HOME" if plain => ("~".to_owned(), Sure::Fixed),
+                    "PWD" if plain => (".".to_owned(), Sure::Fixed),
+                    name if variables::NUMBERS.contains(&name) => ("0".to_owned(), Sure::Value),
+                    name if plain => {
+                        let looped = self.loops.iter().rev().find(|(own, _)| own == name);
+                        looped.map_or(unknown, |(_, sure)| (MARK.to_string(), *sure))
+                    }
+                    _ => unknown,
+                }
+            }
+            Expansion::Command(script) => self.resolve_script(script).unwrap_or(unknown),
+        }
+    }
+
+    /// What a substitution comes to, where that is known without running it.
+    fn resolve_script(&self, script: &Script) -> Option<(String, Sure)> {
+        let simple = only(script)?;
+        let words: Option<Vec<String>> = simple.words.iter().map(Word::literal).collect();
+        let words = words?;
+        let words: Vec<&str> = words.iter().map(String::as_str).collect();
+        match words.as_slice() {
+            ["pwd"] | ["git", "rev-parse", "--show-toplevel"] => {
+                Some((".".to_owned(), Sure::Fixed))
+            }
+            ["nproc"] | ["date" | "whoami" | "hostname" | "uname", ..] => {
+                Some(("0".to_owned(), Sure::Value))
+            }
+            ["git", "rev-parse", ..] => Some(("0".to_owned(), Sure::Value)),
+            _ => {
+                let args: Vec<Arg> = words.iter().map(|word| Arg::fixed(word)).collect();
+                let names =
+                    !args.is_empty() && simple.redirects.is_empty() && self.names_files(&args);
+                names.then(|| (MARK.to_string(), Sure::Names))
+            }
+        }
+    }
+
+    /// How well is known what a loop goes through.
+    pub(super) fn sure_of_all(&mut self, words: &[Word]) -> Sure {
+        let mut sure = Sure::Value;
+        for word in words {
+            let Some(args) = self.expand(word) else {
+                return Sure::Unknown;
+            };
+            for arg in args {
+                let mut grade = Grade::new(Rung::L0, "");
+                self.places
+                    .judge(&arg.text, Use::Reads, arg.pattern, &mut grade);
+                let inside = grade.rung == Rung::L0 && self.places.is_inside(&arg.text);
+                sure = match inside && !arg.text.starts_with('-') {
+                    true => sure.max(arg.sure).max(Sure::Names),
+                    false => Sure::Unknown,
+                };
+            }
+        }
+        match words.is_empty() {
+            true => Sure::Unknown,
+            false => sure,
+        }
+    }
+
+    /// What the words could come to with the values that the line itself gives. These only ever raise a grade.
+    fn guesses(&self, words: &[Word]) -> Vec<Vec<Arg>> {
+        let dynamic = words.iter().any(|word| !word.expansions.is_empty());
+        let most = match dynamic {
+            true => 4,
+            false => 0,
+        };
+        let mut all = Vec::new();
+        for choice in 0..most {
+            let mut args = Vec::new();
+            let mut guessed = false;
+            for word in words {
+                let expanded =
+                    expand::expand(word, &mut |expansion| match self.guess(expansion, choice) {
+                        Some(text) => {
+                            guessed = true;
+                            (text, Sure::Fixed)
+                        }
+                        None => self.resolve(expansion),
+                    });
+                for mut arg in expanded.unwrap_or_default() {
+                    // What is not in quotes is split into words.
+                    if arg.sure == Sure::Fixed && !word.quoted && !word.expansions.is_empty() {
+                        args.extend(arg.text.split_whitespace().map(Arg::fixed));
+                        continue;
+                    }
+                    arg.splits = false;
+                    args.push(arg);
+                }
+            }
+            if guessed && !args.is_empty() {
+                all.push(args);
+            }
+        }
+        all
+    }
+
+    fn guess(&self, expansion: &Expansion, choice: usize) -> Option<String> {
+        match expansion {
+            Expansion::Parameter { name, rest, .. } => {
+                let mut values = self.values.iter().rev().filter(|(own, _)| own == name);
+                let set = values.nth(choice).map(|(_, value)| value.clone());
+                set.or_else(|| {
+                    let rest = rest.literal()?;
+                    let default = rest.trim_start_matches(':');
+                    let default = default.strip_prefix(['-', '=', '+'])?;
+                    Some(default.to_owned())
+                })
+            }
+            Expansion::Command(script) => {
+                let simple = only(script)?;
+                let words: Option<Vec<String>> = simple.words.iter().map(Word::literal).collect();
+                let words = words?;
+                match words.first()?.as_str() {
+                    "echo" | "printf" => Some(words[1..].join(" ")),
+                    "which" => Some(words.get(1)?.clone()),
+                    "command" => Some(words.get(2)?.clone()),
+                    _ => None,
+                }
+            }
+            Expansion::Arithmetic(_) | Expansion::Process(_) => None,
+        }
+    }
+
+    /// Grades a program and its arguments.
+    pub(super) fn program(&mut self, args: &[Arg], stdin: &Stdin, grade: &mut Grade) {
+        let Some(first) = args.first() else {
+            return grade.raise(Rung::L4, "which program runs is only known when it runs");
+        };
+        self.judge_own(args, grade);
+        let Some(name) = first.literal().filter(|name| !name.is_empty()) else {
+            return grade.raise(Rung::L4, "which program runs is only known when it runs");
+        };
+        let shown = Excerpt::of(name);
+        if !characters::is_plain(name) {
+            return grade.raise(
+                Rung::L4,
+                format!("`{shown}` is not written in plain letters"),
+            );
+        }
+        if self.functions.iter().any(|(own, _)| own == name) {
+            // Its body is graded where it stands; a name of the table keeps its own grade too.
+            if grade.reason.is_empty() {
+                grade.reason = format!("`{shown}` is a function of this line");
+            }
+            match programs::find(name) {
+                Some(_) => {}
+                None => return,
+            }
+        }
+        let (folder, base) = match name.rsplit_once('/') {
+            Some((folder, base)) => (Some(folder), base),
+            None => (None, name),
+        };
+        let known = programs::find(base);
+        match folder {
+            None => {}
+            Some(folder) if SYSTEM.contains(&folder) => {}
+            Some(_) if self.places.is_inside(name) => {
+                self.places.judge(name, Use::Reads, false, grade);
+                grade.raise(Rung::L3, format!("`{shown}` runs code of the project"));
+                if is_outgoing(base) {
+                    grade.raise(
+                        Rung::L4,
+                        format!("`{shown}` is named for what leaves this machine"),
+                    );
+                }
+                if known.is_none() {
+                    return self.works(&args[1..], grade);
+                }
+            }
+            Some(_) => {
+                let reason =
+                    format!("`{shown}` is a program from outside the project that nobody graded");
+                grade.raise(Rung::L4, reason);
+            }
+        }
+        let Some(program) = known else {
+            for arg in &args[1..] {
+                self.places.judge(&arg.text, Use::Names, arg.pattern, grade);
+            }
+            return grade.raise(Rung::L4, format!("nobody graded `{shown}`"));
+        };
+        self.rule(program, base, &args[1..], stdin, grade);
+        if grade.reason.is_empty() {
+            grade.reason = format!("`{shown}` {}", program.does);
+        }
+    }
+
+    /// Whether words that are run name what governs the agent, and have it act.
+    fn judge_own(&self, args: &[Arg], grade: &mut Grade) {
+        let first = args.first().map_or("", |arg| &arg.text);
+        let base = first.rsplit('/').next().unwrap_or(first);
+        let text = programs::find(base).is_some_and(|program| {
+            use programs::Rule;
+            matches!(
+                program.rule,
+                Rule::Text
+                    | Rule::Printf
+                    | Rule::Names
+                    | Rule::Searches
+                    | Rule::Git
+                    | Rule::Lodestar
+                    | Rule::Reads
+            )
+        });
+        if text {
+            return;
+        }
+        let mut names = args.iter().map(|arg| arg.text.to_ascii_lowercase());
+        let own = |word: &String| {
+            let base = word.rsplit('/').next().unwrap_or(word);
+            base == "lodestar" || base == "lodestar.exe" || base == "lodestar-cli"
+        };
+        if names.any(|word| own(&word)) && names.any(|word| super::rules::is_operator_word(&word)) {
+            grade.raise(
+                Rung::L5,
+                "it has Lodestar act as an operator, which is for people",
+            );
+        }
+    }
+
+    pub(super) fn reads_file(&mut self, arg: &Arg, grade: &mut Grade) {
+        if arg.sure == Sure::Unknown {
+            grade.raise(Rung::L4, "which file is read is only known when it runs");
+        }
+        if arg.text == "-" {
+            return;
+        }
+        self.places.judge(&arg.text, Use::Reads, arg.pattern, grade);
+        if let Some(text) = arg.literal() {
+            self.reads.push(text.to_owned());
+        }
+    }
+
+    pub(super) fn writes_file(&mut self, arg: &Arg, grade: &mut Grade) {
+        if arg.sure == Sure::Unknown {
+            grade.raise(Rung::L4, "which file is written is only known when it runs");
+        }
+        if arg.text == "-" {
+            return;
+        }
+        self.places
+            .judge(&arg.text, Use::Writes, arg.pattern, grade);
+        if let Some(text) = arg.literal() {
+            self.writes.push(text.to_owned());
+        }
+    }
+}
+
+/// The one simple command of a script that has no other.
+fn only(script: &Script) -> Option<&Simple> {
+    match script.pipelines.as_slice() {
+        [pipeline] => match pipeline.commands.as_slice() {
+            [Command::Simple(simple)] if simple.assigns.is_empty() => Some(simple),
+            _ => None,
+        },
+        _ => None,
+    }
+}
