@@ -230,9 +230,17 @@ pub fn answer(client: Client, to: &Incoming, answer: &Answer) -> Spoken {
 /// What is said where there is no answer, because nobody is there to give one or because the client could not
 /// be understood. What can still be stopped is stopped; an event that nobody knows could be one of those.
 pub fn unavailable(client: Client, event_name: Option<&str>, reason: &str) -> Spoken {
-    let reason = format!("Lodestar cannot judge this, so it must not happen: {reason}");
     let moment = event_name.and_then(|name| moment(client, name));
-    refusal(client, moment.unwrap_or(Moment::Before), &reason)
+    refusal(client, moment.unwrap_or(Moment::Before), &unjudged(reason))
+}
+
+/// The same for what was understood.
+pub fn unanswered(to: &Incoming, reason: &str) -> Spoken {
+    refusal(to.client, Moment::of(&to.event), &unjudged(reason))
+}
+
+fn unjudged(reason: &str) -> String {
+    format!("Lodestar cannot judge this, so it must not happen: {reason}")
 }
 
 fn refusal(client: Client, moment: Moment, reason: &str) -> Spoken {
