@@ -4,6 +4,7 @@
 //! [`Incoming`] ([`protocol`]), which is the same for every client; what Lodestar answers is an [`Answer`],
 //! which the protocol writes in that client's format. Between both stands a session for each conversation.
 
+mod meaning;
 pub mod protocol;
 pub mod settings;
 

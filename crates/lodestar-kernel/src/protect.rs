@@ -24,7 +24,7 @@ use lodestar_core::contract::arguments::{role, texts, texts_and_names};
 use way::{Base, Name, Walked, Written, lexical, names, walk};
 
 /// What is Lodestar's or decides what Lodestar governs, wherever it lies: runs of path components.
-const PROTECTED: [&[&str]; 16] = [
+const PROTECTED: [&[&str]; 23] = [
     &[".lodestar"],
     &["lodestar.toml"],
     &["lodestar.json"],
@@ -34,12 +34,19 @@ const PROTECTED: [&[&str]; 16] = [
     &[".mcp.json"],
     &["mcp.json"],
     &[".cursor", "mcp.json"],
+    &[".cursor", "hooks.json"],
     &[".vscode", "mcp.json"],
     &[".claude", "settings.json"],
     &[".claude", "settings.local.json"],
     &[".claude.json"],
+    &["managed-settings.json"],
     &[".codex", "config.toml"],
+    &[".codex", "hooks.json"],
+    &[".codex", "managed_config.toml"],
+    &[".codex", "requirements.toml"],
     &[".gemini", "settings.json"],
+    &[".gemini", "trustedfolders.json"],
+    &[".gemini", ".env"],
     &["claude_desktop_config.json"],
 ];
 
