@@ -16,6 +16,8 @@ mod device_statement;
 mod dsse_envelope;
 mod gate;
 mod guard_config;
+mod hook_input;
+mod hook_settings;
 mod log_line;
 mod mcp_message;
 mod memory_export;
@@ -41,6 +43,8 @@ pub use confirmation::{confirmation, confirmed};
 pub use device_statement::{device_payloads, device_statement, stated};
 pub use dsse_envelope::dsse_envelope;
 pub use guard_config::guard_config;
+pub use hook_input::{heard, hook_input};
+pub use hook_settings::{hook_settings, settled};
 pub use log_line::log_line;
 pub use mcp_message::{mcp_message, mcp_result, taken};
 pub use memory_export::memory_export;
@@ -85,4 +89,6 @@ pub const TARGETS: &[(&str, Target)] = &[
     ("pack_scenario", pack_scenario),
     ("otlp_answer", otlp_answer),
     ("shell_command", shell_command),
+    ("hook_input", hook_input),
+    ("hook_settings", hook_settings),
 ];

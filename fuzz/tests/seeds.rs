@@ -62,8 +62,9 @@ fn seeds(target: &str) -> Vec<(String, Vec<u8>)> {
 
 /// Targets that put questions to Cedar, check many signatures or read whole configurations: a tenth of the
 /// inputs takes as long there.
-const DEAR: [&str; 6] = [
+const DEAR: [&str; 7] = [
     "device_statement",
+    "hook_settings",
     "policy_text",
     "policy_suite",
     "tool_arguments",
@@ -257,6 +258,16 @@ fn shell_command_keeps_its_laws() {
     run("shell_command");
 }
 
+#[test]
+fn hook_input_keeps_its_laws() {
+    run("hook_input");
+}
+
+#[test]
+fn hook_settings_keeps_its_laws() {
+    run("hook_settings");
+}
+
 /// Whether the parser of a target reads an input.
 fn reads(target: &str, data: &[u8]) -> bool {
     match target {
@@ -295,6 +306,8 @@ fn reads(target: &str, data: &[u8]) -> bool {
         "pack_scenario" => str::from_utf8(data).is_ok_and(lodestar_fuzz::is_of_a_pack),
         "otlp_answer" => lodestar_fuzz::answered(data).is_some(),
         "shell_command" => lodestar_fuzz::runs_unasked(data),
+        "hook_input" => lodestar_fuzz::heard(data),
+        "hook_settings" => lodestar_fuzz::settled(data),
         other => panic!("nobody says what an input of {other} is"),
     }
 }

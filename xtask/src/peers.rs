@@ -1,5 +1,5 @@
-//! Software of others that is tested against: MCP clients, servers and conformance suites for the proxy, and an
-//! explorer of APIs for the gateway.
+//! Software of others that is tested against: MCP clients, servers and conformance suites for the proxy, an
+//! explorer of APIs for the gateway, and coding agents for the hooks.
 //!
 //! `crates/lodestar-mcp/tests/peers` pins what is wanted. It is installed into the target directory,
 //! under a name that changes with what is pinned, so that an update installs anew and nothing else

@@ -65,7 +65,7 @@ pub(crate) const TESTS: &[Requirement] = &[
     },
     Requirement {
         name: "MCP peers",
-        why: "are the SDKs, servers, conformance suites and explorers that proxy and gateway are tested against",
+        why: "are the SDKs, servers, conformance suites, explorers and clients that proxy, gateway and hooks are tested against",
         is_there: || peers::folder().is_some(),
         install: peers::install,
     },

@@ -4,7 +4,9 @@
 //! [`Incoming`] ([`protocol`]), which is the same for every client; what Lodestar answers is an [`Answer`],
 //! which the protocol writes in that client's format. Between both stands a session for each conversation.
 
+mod meaning;
 pub mod protocol;
+pub mod settings;
 
 use std::path::PathBuf;
 
@@ -23,6 +25,31 @@ pub enum Client {
     Cursor,
     /// Gemini CLI.
     Gemini,
+}
+
+impl Client {
+    /// All of them.
+    pub const ALL: [Self; 4] = [Self::ClaudeCode, Self::Codex, Self::Cursor, Self::Gemini];
+
+    /// The name on the command line.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::ClaudeCode => "claude-code",
+            Self::Codex => "codex",
+            Self::Cursor => "cursor",
+            Self::Gemini => "gemini",
+        }
+    }
+
+    /// Where the client keeps its hooks, below a project's folder and below the user's home alike.
+    pub fn settings(self) -> &'static str {
+        match self {
+            Self::ClaudeCode => ".claude/settings.json",
+            Self::Codex => ".codex/hooks.json",
+            Self::Cursor => ".cursor/hooks.json",
+            Self::Gemini => ".gemini/settings.json",
+        }
+    }
 }
 
 /// One thing that a client says through a hook.

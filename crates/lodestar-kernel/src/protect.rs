@@ -27,7 +27,7 @@ use crate::contain::OutOfReach;
 use way::{Base, Name, Walked, Written, lexical, names, walk};
 
 /// What is Lodestar's or decides what Lodestar governs, wherever it lies: runs of path components.
-pub(crate) const PROTECTED: [&[&str]; 16] = [
+pub(crate) const PROTECTED: [&[&str]; 23] = [
     &[".lodestar"],
     &["lodestar.toml"],
     &["lodestar.json"],
@@ -37,12 +37,19 @@ pub(crate) const PROTECTED: [&[&str]; 16] = [
     &[".mcp.json"],
     &["mcp.json"],
     &[".cursor", "mcp.json"],
+    &[".cursor", "hooks.json"],
     &[".vscode", "mcp.json"],
     &[".claude", "settings.json"],
     &[".claude", "settings.local.json"],
     &[".claude.json"],
+    &["managed-settings.json"],
     &[".codex", "config.toml"],
+    &[".codex", "hooks.json"],
+    &[".codex", "managed_config.toml"],
+    &[".codex", "requirements.toml"],
     &[".gemini", "settings.json"],
+    &[".gemini", "trustedfolders.json"],
+    &[".gemini", ".env"],
     &["claude_desktop_config.json"],
 ];
 

@@ -1,0 +1,328 @@
+//! Real clients from npm with the real hook: what it refuses does not happen, and what happens is told.
+//!
+//! Cursor comes in no package and is not among them.
+
+mod model;
+mod stage;
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fs;
+use std::path::Path;
+use std::process::{Command, Stdio};
+
+use lodestar_guard::hook::protocol::{self, Moment};
+use lodestar_guard::hook::{Client, Event};
+use serde_json::{Value, json};
+
+use model::Step;
+use stage::{CLIENTS, Stage, writes_a_file};
+
+const REFUSED: &str = "Lodestar cannot judge this, so it must not happen";
+
+fn lodestar(client: Client, event: &str) -> String {
+    let program = env!("CARGO_BIN_EXE_lodestar");
+    format!("{program} hook {} --event {event}", client.name())
+}
+
+fn event_of(client: Client, moment: Moment) -> &'static str {
+    let events = protocol::events(client).iter();
+    let mut events = events.filter(|(_, of)| *of == moment);
+    events.next().expect("every client has it").0
+}
+
+#[test]
+fn what_the_hook_refuses_before_a_tool_does_not_happen_and_the_model_hears_why() {
+    for client in CLIENTS {
+        let Some(stage) = Stage::of(client) else {
+            return;
+        };
+        let before = event_of(client, Moment::Before);
+        stage.hook(&[before], |event| lodestar(client, event));
+        let model = stage.play(writes_a_file(client, &stage.project()));
+        assert_eq!(stage.written(), None, "{client:?}");
+        let asked = model.asked();
+        assert_eq!(asked.len(), 2, "{client:?} goes on after a refusal");
+        let heard = asked[1].to_string();
+        assert!(heard.contains(REFUSED), "{client:?}: {heard}");
+    }
+}
+
+#[test]
+fn once_installed_nothing_begins_where_nobody_can_judge_and_everything_does_once_uninstalled() {
+    for client in CLIENTS {
+        let Some(stage) = Stage::of(client) else {
+            return;
+        };
+        stage.lodestar("install").expect(0);
+        let model = stage.play(writes_a_file(client, &stage.project()));
+        assert_eq!(stage.written(), None, "{client:?}");
+        assert_eq!(model.asked().len(), 0, "{client:?} keeps the prompt back");
+        stage.lodestar("uninstall").expect(0);
+        stage.play(writes_a_file(client, &stage.project()));
+        let written = stage.written();
+        assert_eq!(written.as_deref(), Some("hello\n"), "{client:?}");
+    }
+}
+
+/// A conversation with reading, changing, a command and a failure in it.
+fn conversation(client: Client, project: &Path) -> Vec<Step> {
+    let mut steps = writes_a_file(client, project);
+    steps.truncate(1);
+    let file = project.join("a.txt");
+    steps.extend(match client {
+        Client::ClaudeCode => vec![
+            Step::Use("Read", json!({"file_path": file})),
+            Step::Use(
+                "Edit",
+                json!({"file_path": file, "old_string": "hello", "new_string": "bye"}),
+            ),
+            Step::Use(
+                "Bash",
+                json!({"command": "ls; false", "description": "List"}),
+            ),
+            Step::Use("Bash", json!({"command": "echo hi", "description": "Say"})),
+        ],
+        Client::Gemini => vec![
+            Step::Use("read_file", json!({"file_path": "a.txt"})),
+            Step::Use(
+                "replace",
+                json!({"file_path": "a.txt", "old_string": "hello", "new_string": "bye",
+                    "instruction": "say bye"}),
+            ),
+            Step::Use(
+                "run_shell_command",
+                json!({"command": "ls", "description": "List"}),
+            ),
+            Step::Use("read_file", json!({"file_path": "missing.txt"})),
+        ],
+        _ => vec![Step::Use("exec_command", json!({"cmd": "ls; false"}))],
+    });
+    steps.push(Step::Say("all done"));
+    steps
+}
+
+/// The fields of inputs, by event and tool.
+fn shapes(inputs: &[Vec<u8>]) -> BTreeMap<(String, String), BTreeSet<String>> {
+    let shape = |input: &Vec<u8>| {
+        let value: Value = serde_json::from_slice(input).expect("JSON");
+        let text = |field: &str| value[field].as_str().unwrap_or_default().to_owned();
+        let fields = value.as_object().expect("an object").keys().cloned();
+        (
+            (text("hook_event_name"), text("tool_name")),
+            fields.collect(),
+        )
+    };
+    inputs.iter().map(shape).collect()
+}
+
+#[test]
+fn what_happens_is_told_before_and_after_and_as_it_was_recorded_once() {
+    for client in CLIENTS {
+        let Some(stage) = Stage::of(client) else {
+            return;
+        };
+        let events: Vec<_> = protocol::events(client)
+            .iter()
+            .map(|(name, _)| *name)
+            .collect();
+        stage.record(&events);
+        stage.play(conversation(client, &stage.project()));
+        let inputs = stage.inputs();
+        let told: Vec<_> = inputs
+            .iter()
+            .map(|input| {
+                let read = protocol::read(client, None, input);
+                let read = read.unwrap_or_else(|problem| panic!("{client:?}: {problem}"));
+                read.expect("only events that say something are hooked")
+            })
+            .collect();
+        let cwd = stage.project();
+        assert!(
+            told.iter().all(|one| one.cwd.as_ref() == Some(&cwd)),
+            "{told:?}"
+        );
+        assert_eq!(told.first().map(|one| &one.event), Some(&Event::Started));
+        let uses = |after: bool| -> Vec<_> {
+            let uses = told.iter().filter_map(|one| match &one.event {
+                Event::Before { r#use } if !after => Some(r#use.tool.clone()),
+                Event::After { r#use, .. } if after => Some(r#use.tool.clone()),
+                _ => None,
+            });
+            uses.collect()
+        };
+        assert_eq!(uses(false), uses(true), "{client:?}");
+        assert_eq!(
+            uses(true).len(),
+            if client == Client::Codex { 2 } else { 5 }
+        );
+        let results = told.iter().filter_map(|one| match &one.event {
+            Event::After { result, .. } => Some(result.to_string()),
+            _ => None,
+        });
+        assert!(
+            results.clone().any(|result| result.contains("a.txt")),
+            "{client:?}"
+        );
+        // The recorded inputs are those of this very version.
+        let kept = recorded(client);
+        let kept = shapes(&kept);
+        for (of, fields) in shapes(&inputs) {
+            assert_eq!(kept.get(&of), Some(&fields), "{client:?} {of:?}");
+        }
+    }
+}
+
+fn recorded(client: Client) -> Vec<Vec<u8>> {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR"))
+        .join("../lodestar-guard/src/hook/protocol/recorded")
+        .join(client.name());
+    let version = fs::read_dir(folder).expect("a folder").next();
+    let version = version.expect("a version").expect("readable").path();
+    let files = fs::read_dir(version).expect("a folder");
+    let read = |file: fs::DirEntry| fs::read(file.path()).expect("an input");
+    files.map(|file| read(file.expect("a file"))).collect()
+}
+
+#[test]
+fn a_hook_whose_program_is_gone_lets_codex_alone_go_on() {
+    for client in CLIENTS {
+        let Some(stage) = Stage::of(client) else {
+            return;
+        };
+        stage.lodestar("install").expect(0);
+        let settings = fs::read_to_string(stage.settings()).expect("installed");
+        let gone = settings.replace(env!("CARGO_BIN_EXE_lodestar"), "/nonexistent/lodestar");
+        assert_ne!(settings, gone);
+        fs::write(stage.settings(), gone).expect("written");
+        stage.play(writes_a_file(client, &stage.project()));
+        // As the guide says: Codex takes every exit code but 2 for a hook that agrees.
+        let blocks = client != Client::Codex;
+        assert_eq!(stage.written().is_none(), blocks, "{client:?}");
+    }
+}
+
+fn say(client: &str, event: Option<&str>, input: &[u8]) -> crate::world::Run {
+    use std::io::Write as _;
+    let mut command = Command::new(env!("CARGO_BIN_EXE_lodestar"));
+    command.args(["hook", client]);
+    if let Some(event) = event {
+        command.args(["--event", event]);
+    }
+    let mut child = command
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .expect("started");
+    let mut stdin = child.stdin.take().expect("piped");
+    // It may have answered before it has heard all.
+    let _ = stdin.write_all(input);
+    drop(stdin);
+    crate::world::Run::of(child.wait_with_output().expect("ended"))
+}
+
+#[test]
+fn whatever_is_said_to_the_hook_is_answered_closed_where_it_can_be() {
+    let broken: [&[u8]; 5] = [b"", b"{", b"\xff\xfe", b"[]", b"{\"hook_event_name\":7}"];
+    for client in Client::ALL {
+        for event in [None, Some(event_of(client, Moment::Before)), Some("Newer")] {
+            for input in broken {
+                let run = say(client.name(), event, input).expect(2);
+                assert!(run.err.contains(REFUSED), "{run:?}");
+                assert!(run.json().is_object());
+            }
+        }
+        let wrong = say(
+            client.name(),
+            None,
+            br#"{"hook_event_name":"SomethingNew"}"#,
+        )
+        .expect(0);
+        assert_eq!((wrong.out.as_str(), wrong.err.as_str()), ("", ""));
+    }
+    let long = vec![b' '; protocol::MAX_INPUT + 10];
+    say("claude-code", None, &long).expect(2);
+    // An option that does not exist blocks too.
+    let mut command = Command::new(env!("CARGO_BIN_EXE_lodestar"));
+    command
+        .args(["hook", "codex", "--newer"])
+        .stdin(Stdio::null());
+    crate::world::Run::of(command.output().expect("started")).expect(2);
+}
+
+#[test]
+fn every_recorded_input_is_answered_in_its_clients_way_where_no_daemon_is() {
+    for client in Client::ALL {
+        for input in recorded(client) {
+            let value: Value = serde_json::from_slice(&input).expect("JSON");
+            let event = value["hook_event_name"].as_str().expect("a name");
+            let events = protocol::events(client).iter();
+            let moment = events.filter(|(name, _)| *name == event).map(|(_, of)| *of);
+            let speaks = protocol::read(client, None, &input)
+                .expect("read")
+                .is_some();
+            let code = match moment.last() {
+                _ if !speaks => 0,
+                None => 0,
+                Some(Moment::Started | Moment::Ended) => 1,
+                Some(Moment::After) if client == Client::Cursor => 1,
+                Some(_) => 2,
+            };
+            say(client.name(), Some(event), &input).expect(code);
+        }
+    }
+}
+
+#[test]
+fn settings_are_installed_shown_and_taken_out() {
+    let dir = tempfile::TempDir::new().expect("a folder");
+    let home = tempfile::TempDir::new().expect("a folder");
+    let lodestar = |args: &[&str]| {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_lodestar"));
+        command.arg("hook").args(args);
+        command.current_dir(dir.path()).env("HOME", home.path());
+        crate::world::Run::of(command.output().expect("started"))
+    };
+    for client in Client::ALL {
+        let file = dir.path().join(client.settings());
+        let rehearsed = lodestar(&["install", client.name(), "--dry-run"]).expect(0);
+        assert!(
+            rehearsed.out.contains("nothing was written"),
+            "{rehearsed:?}"
+        );
+        assert!(!file.exists());
+        fs::create_dir_all(file.parent().expect("a folder")).expect("a folder");
+        fs::write(&file, "{\"mine\": true}").expect("written");
+        let installed = lodestar(&["--json", "install", client.name()])
+            .expect(0)
+            .json();
+        assert_eq!(installed["changed"], true);
+        assert!(installed["backup"].is_string(), "{installed}");
+        let again = lodestar(&["install", client.name()]).expect(0);
+        assert!(again.out.contains("stays as it is"), "{again:?}");
+        let status = lodestar(&["--json", "status"]).expect(0).json();
+        let rows = status["hooks"].as_array().expect("rows");
+        let row = |scope: &str| {
+            let mut rows = rows.iter();
+            let row = rows.find(|row| row["client"] == client.name() && row["scope"] == scope);
+            row.expect("a row")["state"].clone()
+        };
+        assert_eq!(row("project"), "installed");
+        assert_eq!(row("user"), "absent");
+        lodestar(&["uninstall", client.name()]).expect(0);
+        assert_eq!(
+            fs::read_to_string(&file).expect("there"),
+            "{\"mine\": true}"
+        );
+    }
+    lodestar(&["install", "codex", "--user"]).expect(0);
+    let file = home.path().join(".codex/hooks.json");
+    let text = fs::read_to_string(&file).expect("installed");
+    fs::write(&file, text.replace("PreToolUse", "Other")).expect("written");
+    let status = lodestar(&["status"]).expect(1);
+    assert!(status.out.contains("changed"), "{status:?}");
+    fs::write(&file, "{\n no").expect("written");
+    let refused = lodestar(&["install", "codex", "--user"]).expect(2);
+    assert!(refused.err.contains("line 2"), "{refused:?}");
+    lodestar(&["install", "emacs"]).expect(2);
+}

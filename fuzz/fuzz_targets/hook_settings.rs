@@ -1,0 +1,4 @@
+//! `cargo +nightly fuzz run hook_settings --features libfuzzer`
+#![no_main]
+
+libfuzzer_sys::fuzz_target!(|data: &[u8]| lodestar_fuzz::hook_settings(data));
