@@ -7,6 +7,7 @@
 //! | [`grade`], [`registry`] | what the operator says of tools; contracts with floors |
 //! | [`measure`] | preconditions, measured by the kernel |
 //! | [`protect`] | no tool reaches Lodestar itself |
+//! | [`image`] | what stood where an act writes, so that it can be undone |
 //! | [`halt`], [`stop`] | stopping a session, stopping a call |
 //! | [`record`], [`step`] | what is written to the log, and when |
 //! | [`native`] | the tools in the box |
@@ -14,6 +15,7 @@
 
 pub mod grade;
 pub mod halt;
+pub mod image;
 mod kernel;
 pub mod measure;
 pub mod native;
