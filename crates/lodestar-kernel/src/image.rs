@@ -239,3 +239,6 @@ impl State {
         }
     }
 }
+
+#[cfg(test)]
+mod tests;

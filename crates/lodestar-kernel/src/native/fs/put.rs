@@ -4,6 +4,7 @@ use std::ffi::{OsStr, OsString};
 use std::fs::File;
 use std::io::Write;
 use std::os::fd::{AsFd, OwnedFd};
+use std::path::Path;
 
 use rustix::fs::{AtFlags, Mode, OFlags, RenameFlags, Stat};
 use rustix::io::Errno;
@@ -41,7 +42,7 @@ pub(super) fn open_or_make(
 }
 
 /// A name that nobody can guess.
-pub(super) fn unguessable() -> Result<OsString, Errno> {
+fn unguessable() -> Result<OsString, Errno> {
     let mut random = [0; 16];
     getrandom::fill(&mut random).map_err(|_| Errno::IO)?;
     let hex: String = random.iter().map(|byte| format!("{byte:02x}")).collect();
@@ -118,6 +119,30 @@ impl<'a> Temporary<'a> {
 impl Drop for Temporary<'_> {
     fn drop(&mut self) {
         // Once it was renamed there is nothing by this name.
+        let _ = rustix::fs::unlinkat(self.directory, &self.name, AtFlags::empty());
+    }
+}
+
+/// A link with a name that nobody can guess. Gone when dropped, unless it was put in place.
+pub(super) struct TemporaryLink<'a> {
+    directory: &'a OwnedFd,
+    name: OsString,
+}
+
+impl<'a> TemporaryLink<'a> {
+    pub(super) fn create(directory: &'a OwnedFd, to: &Path) -> Result<Self, Errno> {
+        let name = unguessable()?;
+        rustix::fs::symlinkat(to, directory, &name)?;
+        Ok(Self { directory, name })
+    }
+
+    pub(super) fn put(self, name: &OsStr) -> Result<(), Errno> {
+        rustix::fs::renameat(self.directory, &self.name, self.directory, name)
+    }
+}
+
+impl Drop for TemporaryLink<'_> {
+    fn drop(&mut self) {
         let _ = rustix::fs::unlinkat(self.directory, &self.name, AtFlags::empty());
     }
 }

@@ -6,7 +6,7 @@
 //! arguments say is left alone, all of it.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::ffi::{OsStr, OsString};
+use std::ffi::OsStr;
 use std::fmt;
 use std::os::fd::OwnedFd;
 use std::path::{Path, PathBuf};
@@ -26,7 +26,7 @@ use rustix::io::Errno;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
 
-use super::put::{MadeDirectories, Temporary, open_or_make, unguessable};
+use super::put::{MadeDirectories, Temporary, TemporaryLink, open_or_make};
 use super::root::{Below, explain};
 use super::{Links, Reins, Root, RootError, blocking};
 use crate::grade::Grade;
@@ -149,7 +149,7 @@ struct Move {
 /// What is about to be put in place.
 enum Staged<'a> {
     File(Temporary<'a>),
-    Link(OsString),
+    Link(TemporaryLink<'a>),
     Nothing,
 }
 
@@ -310,10 +310,10 @@ impl Files {
                 Ok(Staged::File(temporary))
             }
             State::Link { to } => {
-                let temporary = unguessable().map_err(|errno| failed(errno.into()))?;
-                rustix::fs::symlinkat(to.as_path(), folder, &temporary)
-                    .map_err(|errno| failed(errno.into()))?;
-                Ok(Staged::Link(temporary))
+                let temporary = TemporaryLink::create(folder, to.as_path());
+                Ok(Staged::Link(
+                    temporary.map_err(|errno| failed(errno.into()))?,
+                ))
             }
             State::Nothing { .. } | State::Folder | State::Unseen { .. } => Ok(Staged::Nothing),
         }
@@ -330,13 +330,7 @@ impl Files {
         let is_there = !matches!(one.from, State::Nothing { .. });
         let put = match staged {
             Staged::File(temporary) => temporary.put(name, is_there),
-            Staged::Link(temporary) => {
-                let put = rustix::fs::renameat(folder, &temporary, folder, name);
-                if put.is_err() {
-                    let _ = rustix::fs::unlinkat(folder, &temporary, AtFlags::empty());
-                }
-                put
-            }
+            Staged::Link(temporary) => temporary.put(name),
             Staged::Nothing if !is_there => Ok(()),
             Staged::Nothing => rustix::fs::unlinkat(folder, name, AtFlags::empty()),
         };
