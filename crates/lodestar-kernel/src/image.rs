@@ -8,8 +8,8 @@
 mod keep;
 mod spelling;
 
-pub use keep::{Sight, Taken, look, take};
 pub(crate) use keep::look_in;
+pub use keep::{Sight, Taken, look, take};
 pub use spelling::{NotASpelling, Spelling};
 
 use std::fmt;

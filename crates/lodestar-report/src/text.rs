@@ -38,9 +38,7 @@ pub(crate) fn undo(image: &ImageKept) -> String {
         (CanUndo::Yes, _) => format!("can be undone: what stood at {paths} was kept"),
         (CanUndo::No, None) => "cannot be undone".to_owned(),
         (CanUndo::No, Some(problem)) => format!("cannot be undone: {problem}"),
-        (CanUndo::Redacted, _) => {
-            "cannot be undone: what was kept of it was redacted".to_owned()
-        }
+        (CanUndo::Redacted, _) => "cannot be undone: what was kept of it was redacted".to_owned(),
     }
 }
 

@@ -25,9 +25,9 @@ use crate::beliefs::local_actor;
 use crate::cli::App;
 use crate::configured::ConfigArgs;
 use crate::failure::{Exit, Failure};
+use crate::inert;
 use crate::place::SessionName;
 use crate::trust::{self, LogKeys};
-use crate::inert;
 
 /// How the names of sessions begin in which people undo acts.
 pub(crate) const KIN: &str = "undo";
@@ -120,7 +120,10 @@ fn intact(act: &Act, args: &UndoArgs, app: &App) -> Result<u64, Failure> {
         ))
         .help("`lodestar log verify` names every problem"));
     }
-    let session = report.sessions.iter().find(|one| one.session == *dir.session());
+    let session = report
+        .sessions
+        .iter()
+        .find(|one| one.session == *dir.session());
     Ok(session.map_or(0, |session| session.proven))
 }
 
@@ -165,7 +168,9 @@ fn put_back(
 ) -> Result<Wrapped<Reply>, Failure> {
     let keys = keys(&config)?;
     let root: PathBuf = imaged.root.as_path().to_owned();
-    let scope = config.scope().map_err(lodestar_guard::config::ConfigError::from)?;
+    let scope = config
+        .scope()
+        .map_err(lodestar_guard::config::ConfigError::from)?;
     let tool = FsRestore::new(&root, plan.contents(), scope)
         .map_err(|problem| Failure::check(problem.to_string()))?;
     let people = channel::configured(&config).map_err(|e| Failure::usage(e.to_string()))?;

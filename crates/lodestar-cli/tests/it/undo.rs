@@ -46,7 +46,10 @@ fn undoing_twice_does_nothing_and_undoing_the_undoing_does_it_again() {
     let action = write(&world, "notes.md", "after");
     let first = world.run(&["undo", &action, "--json"]).expect(0).json();
     assert_eq!(first["done"], true);
-    let undoing = first["undone_by"]["action"].as_str().expect("an id").to_owned();
+    let undoing = first["undone_by"]["action"]
+        .as_str()
+        .expect("an id")
+        .to_owned();
     let again = world.run(&["undo", &action]).expect(0);
     assert!(again.out.contains("nothing to undo"), "{}", again.out);
     // `latest` is the agent's act, not the undoing of it.
@@ -114,7 +117,10 @@ fn several_files_come_back_whatever_they_hold_and_are_called() {
     assert!(world.path("work/link").is_symlink());
     assert_eq!(fs::read(&odd).expect("there"), b"odd \0 name");
     assert!(!world.path("work/made.txt").exists());
-    let undoing = told["undone_by"]["action"].as_str().expect("an id").to_owned();
+    let undoing = told["undone_by"]["action"]
+        .as_str()
+        .expect("an id")
+        .to_owned();
     world.run(&["undo", &undoing]).expect(0);
     assert_eq!(read(&world, "work/target.txt"), b"w");
     assert_eq!(fs::read(&odd).expect("there"), b"\x01");
@@ -147,13 +153,19 @@ fn a_file_that_was_changed_since_is_left_alone_unless_forced() {
     );
     world.write("work/two.txt", "mine");
     let run = world.run(&["undo", &action]).expect(1);
-    assert!(run.out.contains("✗ two.txt: was changed since"), "{}", run.out);
+    assert!(
+        run.out.contains("✗ two.txt: was changed since"),
+        "{}",
+        run.out
+    );
     assert_eq!(read(&world, "work/one.txt"), b"1", "all or nothing");
     let forced = world.run(&["undo", &action, "--force", "--json"]).expect(0);
     assert_eq!(read(&world, "work/one.txt"), b"one");
     assert_eq!(read(&world, "work/two.txt"), b"two");
     let undoing = forced.json()["undone_by"]["action"].clone();
-    world.run(&["undo", undoing.as_str().expect("an id")]).expect(0);
+    world
+        .run(&["undo", undoing.as_str().expect("an id")])
+        .expect(0);
     assert_eq!(read(&world, "work/two.txt"), b"mine", "nothing is lost");
 }
 
@@ -166,7 +178,9 @@ fn what_is_too_large_to_keep_is_not_written_over_at_l3() {
     let why = refused(&world, "fs.write", arguments);
     assert_eq!(why.kind(), "irreversible");
     assert!(why.to_string().contains("16777217 bytes"), "{why}");
-    let length = fs::metadata(world.path("work/huge.bin")).expect("there").len();
+    let length = fs::metadata(world.path("work/huge.bin"))
+        .expect("there")
+        .len();
     assert_eq!(length, (16 << 20) + 1);
     // At the limit it is kept whole.
     file.set_len(16 << 20).expect("shrunk");
@@ -187,7 +201,9 @@ fn an_act_is_named_by_the_beginning_of_its_id_and_what_is_none_is_said() {
     world.run(&["undo", bare, "--dry-run"]).expect(0);
     world.run(&["undo", "act_nobody"]).expect(3);
     world.run(&["undo", "not an id"]).expect(2);
-    world.run(&["undo", &action, "--session", "s-nobody"]).expect(3);
+    world
+        .run(&["undo", &action, "--session", "s-nobody"])
+        .expect(3);
     let read = agent::call(&world, "fs.read", json!({"path": "notes.md"}));
     let run = world.run(&["undo", &read]).expect(1);
     assert!(run.err.contains("nothing was kept"), "{}", run.err);
@@ -233,11 +249,15 @@ fn a_report_says_what_can_be_undone_and_what_was() {
     assert!(report.out.contains(kept), "{}", report.out);
     let told = world.run(&["undo", &action, "--json"]).expect(0).json();
     let session = told["undone_by"]["session"].as_str().expect("a name");
-    let report = world.run(&["report", session, "--format", "json"]).expect(0);
+    let report = world
+        .run(&["report", session, "--format", "json"])
+        .expect(0);
     let report = report.json();
     assert_eq!(report["actions"][0]["undoes"]["action"], json!(action));
     assert_eq!(report["actions"][0]["image"]["undo"], "yes");
     // What a person undid is not what anybody asks about an agent.
-    let latest = world.run(&["report", "latest", "--format", "json"]).expect(0);
+    let latest = world
+        .run(&["report", "latest", "--format", "json"])
+        .expect(0);
     assert_eq!(latest.json()["actions"][0]["id"], json!(action));
 }

@@ -117,7 +117,8 @@ impl Begun {
             Some(TakenUp { writer, past }) => (writer, Some(past)),
             None => {
                 let session = wanted.cloned();
-                let session = session.unwrap_or_else(|| surroundings.new_session(kin.unwrap_or("s")));
+                let session =
+                    session.unwrap_or_else(|| surroundings.new_session(kin.unwrap_or("s")));
                 let actor = &config.actor_id;
                 let writer = LogWriter::create(log, &session, actor, opening, &options)?;
                 (writer, None)

@@ -335,11 +335,7 @@ fn keep_at(root: &Root, path: &Below, left: u64) -> (Stood, Mark) {
     }
 }
 
-fn try_keep(
-    root: &Root,
-    path: &Below,
-    left: u64,
-) -> Result<Result<(Stood, Mark), Unkept>, Errno> {
+fn try_keep(root: &Root, path: &Below, left: u64) -> Result<Result<(Stood, Mark), Unkept>, Errno> {
     let (folder, name) = match place(root, path)? {
         Place::In(folder, name) => (folder, name),
         Place::Missing(missing_folders) => {
@@ -400,11 +396,8 @@ fn mode(stat: &Stat) -> u32 {
 }
 
 fn open(folder: &OwnedFd, name: &OsStr) -> Result<File, Errno> {
-    let flags = OFlags::RDONLY
-        | OFlags::NONBLOCK
-        | OFlags::NOCTTY
-        | OFlags::NOFOLLOW
-        | OFlags::CLOEXEC;
+    let flags =
+        OFlags::RDONLY | OFlags::NONBLOCK | OFlags::NOCTTY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
     rustix::fs::openat(folder, name, flags, Mode::empty()).map(File::from)
 }
 

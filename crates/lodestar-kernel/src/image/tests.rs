@@ -59,7 +59,14 @@ fn files_and_what_is_not_there_are_kept() {
     place.write("a.txt", b"one");
     place.write("sub/b.bin", b"\xff\0");
     assert_eq!(
-        place.told(&["a.txt", "./sub/../sub/b.bin", "no", "x/y/z.txt", "sub", "a.txt/below"]),
+        place.told(&[
+            "a.txt",
+            "./sub/../sub/b.bin",
+            "no",
+            "x/y/z.txt",
+            "sub",
+            "a.txt/below"
+        ]),
         [
             one("a.txt", "3 bytes"),
             one("sub/b.bin", "2 bytes"),
@@ -77,7 +84,10 @@ fn files_and_what_is_not_there_are_kept() {
         panic!("{taken:?}");
     };
     assert_eq!(content.bytes(sha256).unwrap(), b"\xff\0");
-    assert_eq!(content.bytes(&lodestar_core::digest::sha256(b"other")), None);
+    assert_eq!(
+        content.bytes(&lodestar_core::digest::sha256(b"other")),
+        None
+    );
 }
 
 #[test]
@@ -123,9 +133,17 @@ fn what_leads_out_of_the_root_is_not_kept() {
     symlink("../out.txt", place.root().join("link")).unwrap();
     symlink("..", place.root().join("up")).unwrap();
     let outside = "it lies outside the root";
-    for path in ["../out.txt", "/etc/hostname", "up/out.txt", "a/../../out.txt"] {
+    for path in [
+        "../out.txt",
+        "/etc/hostname",
+        "up/out.txt",
+        "a/../../out.txt",
+    ] {
         let told = place.told(&[path]);
-        assert!(told.iter().any(|(_, stood)| stood == outside), "{path}: {told:?}");
+        assert!(
+            told.iter().any(|(_, stood)| stood == outside),
+            "{path}: {told:?}"
+        );
     }
     let told = place.told(&["link"]);
     assert_eq!(told[0], one("link", "to ../out.txt"));
@@ -211,7 +229,10 @@ fn what_stands_there_later_is_told_by_digest_and_mode() {
     let before = taken.images[0].stood.state().unwrap();
     let now = taken.sight.look();
     assert_eq!(now[0], before);
-    assert!(matches!(before, State::File { mode: 0o755, .. }), "{before:?}");
+    assert!(
+        matches!(before, State::File { mode: 0o755, .. }),
+        "{before:?}"
+    );
     assert!(now[1].is_like(&State::Nothing { missing_folders: 3 }));
     fs::set_permissions(&path, fs::Permissions::from_mode(0o700)).unwrap();
     assert!(!taken.sight.look()[0].is_like(&before));

@@ -32,7 +32,9 @@ impl Writing {
     pub(super) async fn take(&self) -> Taken {
         let (root, paths) = (self.root.clone(), Arc::clone(&self.paths));
         let taking = tokio::task::spawn_blocking(move || take(&root, &paths));
-        taking.await.unwrap_or_else(|_| Taken::none(&self.root, &self.paths))
+        taking
+            .await
+            .unwrap_or_else(|_| Taken::none(&self.root, &self.paths))
     }
 }
 
@@ -73,7 +75,9 @@ impl Kernel {
         let action = &proposed.proposal.action;
         for tried in 1.. {
             let Taken { sight, images } = taken;
-            let receipt = self.record_image(proposed, clearance, cleared, &sight, images).await?;
+            let receipt = self
+                .record_image(proposed, clearance, cleared, &sight, images)
+                .await?;
             self.made_safe(&receipt).await?;
             if tried == TRIES || sight.is_unchanged() {
                 return Ok(sight);

@@ -1,8 +1,8 @@
 //! What was kept of what acts write over, and what was undone with it.
 
+use lodestar_core::name::ToolName;
 use lodestar_kernel::image::Imaged;
 use lodestar_kernel::native::fs::{RESTORE, Restoration};
-use lodestar_core::name::ToolName;
 use lodestar_log::Event;
 use serde_json::{Map, Value};
 
@@ -14,7 +14,9 @@ impl Fold<'_> {
         let seq = event.seq;
         let Some(imaged) = self.read::<Imaged>(event) else {
             let cleared = event.parents.first();
-            let action = cleared.and_then(|cleared| self.cleared_of.get(cleared)).copied();
+            let action = cleared
+                .and_then(|cleared| self.cleared_of.get(cleared))
+                .copied();
             if let Some(action) = action.and_then(|at| self.actions.get_mut(at)) {
                 action.image = Some(ImageKept {
                     seq,

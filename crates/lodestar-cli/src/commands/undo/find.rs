@@ -191,9 +191,7 @@ impl Act {
         let Some(imaged) = self.imaged else {
             let why = match self.cleared {
                 None => "it did not run",
-                Some(_) => {
-                    "its tool does not say which files it writes, or it stands below L3"
-                }
+                Some(_) => "its tool does not say which files it writes, or it stands below L3",
             };
             return Err(Failure::check(format!(
                 "of `{}` ({}) nothing was kept: {why}",

@@ -202,7 +202,11 @@ fn lines(root: &Path, path: &Spelling, before: Option<&[u8]>, now: &State) -> Op
         return None;
     }
     let diff = TextDiff::from_lines(now.as_str(), before);
-    let count = |tag| diff.iter_all_changes().filter(|one| one.tag() == tag).count() as u64;
+    let count = |tag| {
+        diff.iter_all_changes()
+            .filter(|one| one.tag() == tag)
+            .count() as u64
+    };
     Some(Lines {
         added: count(ChangeTag::Insert),
         removed: count(ChangeTag::Delete),

@@ -58,7 +58,11 @@ pub(super) fn done(
         "{}",
         paint.strong(format!("undone, as {action} of session {session}"))
     )?;
-    writeln!(app.out, "  {}", paint.dim(format!("lodestar undo {action}")))?;
+    writeln!(
+        app.out,
+        "  {}",
+        paint.dim(format!("lodestar undo {action}"))
+    )?;
     Ok(exit)
 }
 
@@ -70,7 +74,10 @@ pub(super) fn not_done(
     app: &mut App,
 ) -> Result<Exit, Failure> {
     let well = plan.is_well(false);
-    let idle = plan.paths.iter().all(|one| one.standing == Standing::AsBefore);
+    let idle = plan
+        .paths
+        .iter()
+        .all(|one| one.standing == Standing::AsBefore);
     let exit = match well {
         true => Exit::Done,
         false => Exit::CheckFailed,

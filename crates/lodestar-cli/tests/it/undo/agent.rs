@@ -164,8 +164,9 @@ impl Tool for Editor {
     fn call<'a>(&'a self, call: Call<'a>) -> Calling<'a> {
         Box::pin(async move {
             for edit in call.arguments()["edits"].as_array().into_iter().flatten() {
-                self.edit(edit)
-                    .map_err(|e| ToolError::failed(lodestar_kernel::tool::Effect::Unknown, e.to_string()))?;
+                self.edit(edit).map_err(|e| {
+                    ToolError::failed(lodestar_kernel::tool::Effect::Unknown, e.to_string())
+                })?;
             }
             Ok(Output::text("edited"))
         })

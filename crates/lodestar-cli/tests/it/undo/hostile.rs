@@ -3,9 +3,9 @@
 use std::fs;
 use std::os::unix::fs::symlink;
 
+use lodestar_core::scope::Scope;
 use lodestar_guard::{Keys, Setup, config::Config};
 use lodestar_kernel::native::fs::FsRestore;
-use lodestar_core::scope::Scope;
 use serde_json::json;
 
 use super::agent::{call, project, setup, write};
@@ -150,7 +150,10 @@ fn protected_places_are_not_restored_to() {
                 "to": [{"kind": "file", "mode": 420, "sha256": sha256}],
                 "from": [{"kind": "nothing"}],
             });
-            let reply = session.call("fs.restore", arguments).await.expect("answered");
+            let reply = session
+                .call("fs.restore", arguments)
+                .await
+                .expect("answered");
             let why = reply.refusal().expect("refused");
             assert_eq!(why.kind(), "policy_denied", "{why}");
         }
@@ -162,7 +165,10 @@ fn protected_places_are_not_restored_to() {
                 "to": [{"kind": "file", "mode": 420, "sha256": sha256}],
                 "from": [{"kind": "nothing"}],
             });
-            let reply = session.call("fs.restore", arguments).await.expect("answered");
+            let reply = session
+                .call("fs.restore", arguments)
+                .await
+                .expect("answered");
             assert!(!reply.ran(), "{place}");
         }
         session.close("done").await.expect("closed");
@@ -186,15 +192,25 @@ fn a_request_that_waits_in_an_agents_session_goes_on_waiting() {
         let session = setup(&world).open().await.expect("opened");
         let arguments = json!({"path": "other.md", "content": "x"});
         let reply = session.call("fs.write", arguments).await.expect("answered");
-        assert_eq!(reply.refusal().map(|why| why.kind()), Some("approval_required"));
+        assert_eq!(
+            reply.refusal().map(|why| why.kind()),
+            Some("approval_required")
+        );
         session.close("done").await.expect("closed");
     });
     world.run(&["undo", &action]).expect(0);
     assert_eq!(read(&world, "work/notes.md"), b"before");
-    let sessions = world.run(&["log", "list", "--json"]).expect(0).json().to_string();
+    let sessions = world
+        .run(&["log", "list", "--json"])
+        .expect(0)
+        .json()
+        .to_string();
     assert!(sessions.contains("undo-"), "{sessions}");
     let expired = fs::read_dir(world.log("web").dir()).expect("a folder");
-    for session in expired.filter_map(Result::ok).filter(|one| one.path().is_dir()) {
+    for session in expired
+        .filter_map(Result::ok)
+        .filter(|one| one.path().is_dir())
+    {
         let events = fs::read_to_string(session.path().join("events.ndjson")).expect("readable");
         assert!(!events.contains("approval.expired"), "abandoned");
     }

@@ -47,12 +47,21 @@ fn killed_at(step: &str) -> World {
     let dir = world.path("");
     let own = std::env::current_exe().expect("a test has a path");
     let ended = Command::new(own)
-        .args(["--ignored", "--exact", "undo::killed::an_agent_that_is_killed"])
+        .args([
+            "--ignored",
+            "--exact",
+            "undo::killed::an_agent_that_is_killed",
+        ])
         .env(PLACE, format!("{step} {}", dir.display()))
         .output()
         .expect("started");
     let signal = ended.status.signal();
-    assert_eq!(signal, Some(9), "{}", String::from_utf8_lossy(&ended.stdout));
+    assert_eq!(
+        signal,
+        Some(9),
+        "{}",
+        String::from_utf8_lossy(&ended.stdout)
+    );
     world
 }
 
@@ -69,7 +78,11 @@ fn killed_after_it_wrote_what_stood_there_is_put_back() {
     let world = killed_at("returned");
     assert_eq!(read(&world, "work/notes.md"), b"after");
     let run = world.run(&["undo", "latest"]).expect(0);
-    assert!(run.out.contains("nobody saw what the act left"), "{}", run.out);
+    assert!(
+        run.out.contains("nobody saw what the act left"),
+        "{}",
+        run.out
+    );
     assert_eq!(read(&world, "work/notes.md"), b"before");
     world.run(&["log", "verify"]).expect(0);
 }

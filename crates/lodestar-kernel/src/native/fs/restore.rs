@@ -175,7 +175,10 @@ impl Files {
                 ))
             })?;
             if moves.iter().any(|one| one.path == below) {
-                return Err(ToolError::invalid(format!("`{}` is named twice", path.shown())));
+                return Err(ToolError::invalid(format!(
+                    "`{}` is named twice",
+                    path.shown()
+                )));
             }
             match (&from, &to) {
                 (_, State::Folder | State::Unseen { .. }) => {
@@ -301,11 +304,13 @@ impl Files {
                     ToolError::refused("what the file held is not at hand".to_owned())
                 })?;
                 let stat = rustix::fs::statat(folder, name, AtFlags::SYMLINK_NOFOLLOW).ok();
-                let stat = stat
-                    .filter(|s| FileType::from_raw_mode(s.st_mode) == FileType::RegularFile);
+                let stat =
+                    stat.filter(|s| FileType::from_raw_mode(s.st_mode) == FileType::RegularFile);
                 let temporary = Temporary::create(folder, stat.as_ref())
                     .map_err(|errno| failed(errno.into()))?;
-                temporary.chmod(mode & MODE_BITS).map_err(|errno| failed(errno.into()))?;
+                temporary
+                    .chmod(mode & MODE_BITS)
+                    .map_err(|errno| failed(errno.into()))?;
                 temporary.fill(content).map_err(failed)?;
                 Ok(Staged::File(temporary))
             }
@@ -336,7 +341,10 @@ impl Files {
         };
         put.map_err(|errno| {
             let (path, error) = (one.path.shown(), std::io::Error::from(errno));
-            ToolError::failed(Effect::None, format!("`{path}` cannot be put back: {error}"))
+            ToolError::failed(
+                Effect::None,
+                format!("`{path}` cannot be put back: {error}"),
+            )
         })?;
         if let State::Nothing { missing_folders } = one.to {
             self.remove_folders(&one.path, missing_folders);
@@ -401,9 +409,10 @@ fn definition(scope: Scope) -> Definition {
     Definition {
         name: ToolName::new(RESTORE).expect("a literal name is valid"),
         server: ServerIdentity::new(NATIVE_SERVER).expect("a literal name is valid"),
-        description: "Puts back what stood at the paths that an act wrote, as it was kept before. For \
+        description:
+            "Puts back what stood at the paths that an act wrote, as it was kept before. For \
                       `lodestar undo`; agents are not offered it."
-            .to_owned(),
+                .to_owned(),
         input_schema: json!({
             "type": "object",
             "properties": {

@@ -48,7 +48,10 @@ impl Actions {
                 }
                 Stood::Unkept { .. } if level == Some(Rung::L3) => {
                     let path = image.path.shown();
-                    notes.differ(WHAT, format!("that `{path}` was not kept, so it did not run"));
+                    notes.differ(
+                        WHAT,
+                        format!("that `{path}` was not kept, so it did not run"),
+                    );
                 }
                 _ => {}
             }

@@ -64,7 +64,12 @@ pub(super) fn action() -> Vec<Member> {
     ]);
     let undoes = object(vec![
         ("action", Must, "The act.", text()),
-        ("session", Must, "The session that it was an act of.", text()),
+        (
+            "session",
+            Must,
+            "The session that it was an act of.",
+            text(),
+        ),
     ]);
     let rejected = object(vec![
         ("seq", Must, "The event.", seq()),
