@@ -23,7 +23,7 @@ use super::guard::keys;
 use super::replay;
 use crate::beliefs::local_actor;
 use crate::cli::App;
-use crate::configured::ConfigArgs;
+use crate::configured::{ConfigArgs, tools_of_servers};
 use crate::failure::{Exit, Failure};
 use crate::inert;
 use crate::place::SessionName;
@@ -31,6 +31,9 @@ use crate::trust::{self, LogKeys};
 
 /// How the names of sessions begin in which people undo acts.
 pub(crate) const KIN: &str = "undo";
+
+/// How a person is connected, as policies read it.
+const EXECUTION: &str = "command-line";
 
 /// Up to which rung a person's own command runs unasked where no policy says otherwise: undoing is of L3.
 const CEILING: u8 = 3;
@@ -174,23 +177,28 @@ fn put_back(
     let tool = FsRestore::new(&root, plan.contents(), scope)
         .map_err(|problem| Failure::check(problem.to_string()))?;
     let people = channel::configured(&config).map_err(|e| Failure::usage(e.to_string()))?;
-    // What the agent is configured with is not this session's.
     config.actor_id = local_actor();
     config.session_id = ConfiguredName::Auto;
-    config.tools = Tools::default();
-    config.downstream_servers.clear();
-    config.tool_defaults.retain(|name, _| name == RESTORE);
     (config.task, config.known_values, config.run) = (None, None, None);
-    let preset = config.policy.is_none();
-    let mut setup = Setup::new(config, keys)
+    let setup = match config.policy {
+        // It may name any tool of the project, and has to fit those of this session.
+        Some(_) => {
+            let servers = tools_of_servers(&config)?;
+            let setup = Setup::new(config, keys).tools(servers);
+            setup.absent("mcp.".to_owned())
+        }
+        None => {
+            config.tools = Tools::default();
+            config.tool_defaults.retain(|name, _| name == RESTORE);
+            let ceiling = Ceiling::try_from(CEILING).map_err(Failure::usage)?;
+            Setup::new(config, keys).ceiling(ceiling)
+        }
+    };
+    let setup = setup
         .tool_graded(tool, FsRestore::grade())
         .holds(Holds::Tell(people))
-        .execution("command-line")
+        .execution(EXECUTION)
         .apart(KIN);
-    if preset {
-        let ceiling = Ceiling::try_from(CEILING).map_err(Failure::usage)?;
-        setup = setup.ceiling(ceiling);
-    }
     let arguments = plan.restoration(act, force).arguments();
     let runtime = tokio::runtime::Builder::new_multi_thread()
         .enable_all()
@@ -218,6 +226,10 @@ fn refusal(reply: &Reply) -> Option<Failure> {
             Rejection::ApprovalRequired { .. } | Rejection::ApprovalTimeout { .. } => {
                 Failure::not_authorised(format!("nothing was put back yet: {why}"))
                     .help("`lodestar approve list` shows it; once it is granted, run the same command again")
+            }
+            Rejection::PolicyDenied { .. } => {
+                Failure::check(format!("nothing was put back: {why}"))
+                    .help("a policy of the project's own has to permit it: `docs/guides/undo.md` shows a rule that does")
             }
             why => Failure::check(format!("nothing was put back: {why}")),
         }),

@@ -229,6 +229,29 @@ fn a_policy_that_asks_for_it_is_obeyed() {
 }
 
 #[test]
+fn a_policy_that_names_tools_permits_it_by_who_asks() {
+    let world = project();
+    world.write("work/notes.md", "before");
+    let action = write(&world, "notes.md", "after");
+    let agents =
+        "@id(\"write\")\npermit(principal, action == Action::\"run:fs.write\", resource);\n";
+    let people = "@id(\"undo\")\npermit(principal, action in Action::\"run\", resource)\n\
+                  when { principal.execution == \"command-line\" };\n";
+    let config = agent::CONFIG.replace(
+        "auto_approve_ceiling = 3",
+        "policy = { file = \"own.cedar\", allow_unsigned = true }",
+    );
+    world.write("work/lodestar.toml", &config);
+    world.write("work/own.cedar", agents);
+    let run = world.run(&["undo", &action]).expect(1);
+    assert!(run.err.contains("has to permit it"), "{}", run.err);
+    assert_eq!(read(&world, "work/notes.md"), b"after");
+    world.write("work/own.cedar", &format!("{agents}{people}"));
+    world.run(&["undo", &action]).expect(0);
+    assert_eq!(read(&world, "work/notes.md"), b"before");
+}
+
+#[test]
 fn under_the_default_preset_a_persons_own_undoing_runs() {
     let world = project();
     world.write("work/notes.md", "before");

@@ -224,6 +224,17 @@ impl Setup {
         self
     }
 
+    /// With tools that others bring, as they were last seen: each is held unless the configuration grades it.
+    #[must_use]
+    pub fn tools(mut self, tools: impl IntoIterator<Item = Arc<dyn Tool>>) -> Self {
+        let given = tools.into_iter().map(|tool| Given {
+            tool,
+            otherwise: None,
+        });
+        self.tools.extend(given);
+        self
+    }
+
     /// Tools whose names begin so are not there today, and their grades are no mistake.
     #[must_use]
     pub fn absent(mut self, prefix: String) -> Self {
