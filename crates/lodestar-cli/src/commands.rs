@@ -34,6 +34,7 @@ mod store;
 mod submission;
 mod token;
 mod tools;
+mod undo;
 
 use clap::Subcommand;
 use lodestar_core::time::Timestamp;
@@ -74,6 +75,8 @@ pub(crate) enum Command {
     Tools(tools::ToolsArgs),
     /// Stop a session: nothing further runs in it
     Halt(halt::HaltArgs),
+    /// Put back what an act wrote over
+    Undo(undo::UndoArgs),
     /// Derive a session again from its log, verdict by verdict
     Replay(replay::ReplayArgs),
     /// Tell what a session comes to, with the events that prove it
@@ -136,6 +139,7 @@ pub(crate) fn run(command: Command, app: &mut App) -> Result<Exit, Failure> {
         Command::Policy(args) => policy::run(&args, app),
         Command::Tools(args) => tools::run(&args, app),
         Command::Halt(args) => halt::run(&args, app),
+        Command::Undo(args) => undo::run(&args, app),
         Command::Replay(args) => replay::run(&args, app),
         Command::Report(args) => report::run(&args, app),
         Command::Log(args) => log::run(&args, app),

@@ -3,11 +3,13 @@
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use clap::Args;
 use lodestar_guard::config::{Config, ConfigError};
 use lodestar_guard::in_the_box;
 use lodestar_kernel::registry::Registry;
+use lodestar_kernel::tool::Tool;
 use lodestar_policy::ToolShape;
 use serde_json::{Value, json};
 
@@ -92,10 +94,18 @@ fn with_pinned(config: &Config) -> Result<(Registry, BTreeMap<String, State>), F
             states.insert(format!("mcp.{name}.{tool}"), stands);
         }
     }
+    Ok((config.registry_with(tools_of_servers(config)?)?, states))
+}
+
+/// The tools of a configuration's servers, as they were pinned.
+pub(crate) fn tools_of_servers(config: &Config) -> Result<Vec<Arc<dyn Tool>>, Failure> {
+    if config.downstream_servers.is_empty() {
+        return Ok(Vec::new());
+    }
     let servers = config.downstream_servers.iter();
     let scope = config.scope().map_err(ConfigError::from)?;
-    let tools = pins.tools(servers.map(|server| server.name.as_str()), &scope);
-    Ok((config.registry_with(tools)?, states))
+    let pins = pinned::of(config)?;
+    Ok(pins.tools(servers.map(|server| server.name.as_str()), &scope))
 }
 
 /// The tools that a command is about.

@@ -15,8 +15,9 @@ const MOST_NAMED: usize = 10;
 /// The session that was opened last.
 pub(crate) const LATEST: &str = "latest";
 
-/// How names of sessions begin that people open: orders about beliefs and logs, calibrations.
-const BY_PEOPLE: [&str; 2] = ["op-", "cal-"];
+/// How names of sessions begin that people open: orders about beliefs and logs, calibrations, what is
+/// undone.
+const BY_PEOPLE: [&str; 3] = ["op-", "cal-", "undo-"];
 
 /// How a session is named on the command line: parsed before anything on disk is looked at.
 #[derive(Debug, Clone)]
@@ -159,6 +160,15 @@ impl Place {
             }
         }
         self.readable_session(name)
+    }
+
+    /// Every session that is here, the latest first.
+    pub(crate) fn sessions_latest_first(&self) -> Result<Vec<SessionDir>, Failure> {
+        let mut all = self.candidates()?;
+        all.retain(|candidate| candidate.opened.is_some());
+        all.sort_by_key(|candidate| std::cmp::Reverse(candidate.opened));
+        let dirs = all.into_iter().map(|one| one.log.session(&one.session));
+        Ok(dirs.filter(|dir| dir.dir().is_dir()).collect())
     }
 
     fn latest(&self) -> Result<Candidate, Failure> {

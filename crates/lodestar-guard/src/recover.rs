@@ -82,12 +82,12 @@ impl Recovered {
 
 /// Ends every session of the project that is neither closed nor running, and takes up the latest that
 /// still waits for people. The first that cannot be read is named: nothing is built on a log that does
-/// not hold.
+/// not hold. With `kin`, sessions whose names begin otherwise are left as they are.
 pub(crate) fn interrupted(
     log: &ProjectLog,
     (keys, options): (&Keys, &WriterOptions),
     opening: &Opening,
-    wanted: Option<&SessionId>,
+    (wanted, kin): (Option<&SessionId>, Option<&str>),
     now: Timestamp,
     open_store: &dyn Fn() -> Result<Box<dyn Store>, GuardError>,
 ) -> Result<Recovered, GuardError> {
@@ -100,6 +100,10 @@ pub(crate) fn interrupted(
     let mut sessions = ledger.sessions();
     sessions.sort_by_key(|(_, facts)| std::cmp::Reverse(facts.opened_seq));
     for (session, facts) in sessions {
+        let is_kin = |kin: &str| session.as_str().starts_with(&format!("{kin}-"));
+        if !kin.is_none_or(is_kin) {
+            continue;
+        }
         let dir = log.session(session);
         if !dir.dir().is_dir() || is_live(&dir).unwrap_or(true) || !is_of_interest(facts, &dir) {
             continue;

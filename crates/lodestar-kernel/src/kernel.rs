@@ -41,6 +41,7 @@
 mod clear;
 mod execute;
 mod hold;
+mod keep;
 mod propose;
 mod trail;
 mod unended;

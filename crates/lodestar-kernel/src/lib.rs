@@ -9,6 +9,7 @@
 //! | [`measure`] | preconditions, measured by the kernel |
 //! | [`protect`] | no tool reaches Lodestar itself |
 //! | [`contain`] | what children can reach, enforced by the operating system |
+//! | [`image`] | what stood where an act writes, so that it can be undone |
 //! | [`halt`], [`stop`] | stopping a session, stopping a call |
 //! | [`record`], [`step`] | what is written to the log, and when |
 //! | [`native`] | the tools in the box |
@@ -18,6 +19,7 @@ pub mod command;
 pub mod contain;
 pub mod grade;
 pub mod halt;
+pub mod image;
 mod kernel;
 pub mod measure;
 pub mod native;

@@ -12,6 +12,7 @@ use lodestar_core::time::Timestamp;
 use lodestar_policy::{Agent, Dependency, Facts, Trail};
 use serde::{Deserialize, Serialize};
 
+use crate::image::{State, Unkept};
 use crate::measure::{Found, Measured, Moved};
 use crate::protect::Reach;
 use crate::tool::ToolError;
@@ -115,6 +116,10 @@ pub struct Finished {
     /// What went wrong.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub error: Option<ToolError>,
+    /// What stood at the paths of its image when it was over, in the order of the image; none where there is no
+    /// image, and where what it started may still go on.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub left: Vec<State>,
 }
 
 /// `action.unknown@1`: it was cleared, and nobody saw how it ended.
@@ -192,6 +197,13 @@ pub enum Rejection {
         /// In words: what differs, and how somebody accepts it.
         reason: String,
     },
+    /// What it would write over cannot be kept, so it could not be undone, as an act of L3 can be.
+    Irreversible {
+        /// Where, inert.
+        path: String,
+        /// Why.
+        because: Unkept,
+    },
     /// There is no such tool here.
     ToolNotAdvertised,
     /// The session was halted.
@@ -219,12 +231,14 @@ impl Rejection {
     pub fn is_of_the_world(&self) -> bool {
         matches!(
             self,
-            Self::PreconditionFailed { .. } | Self::ReachesLodestar { .. }
+            Self::PreconditionFailed { .. }
+                | Self::ReachesLodestar { .. }
+                | Self::Irreversible { .. }
         )
     }
 
     /// Every kind there is.
-    pub const KINDS: [&'static str; 13] = [
+    pub const KINDS: [&'static str; 14] = [
         "policy_denied",
         "approval_required",
         "approval_denied",
@@ -233,6 +247,7 @@ impl Rejection {
         "reaches_lodestar",
         "invalid_arguments",
         "definition_drift",
+        "irreversible",
         "tool_not_advertised",
         "halted",
         "stopped",
@@ -251,6 +266,7 @@ impl Rejection {
             Self::ReachesLodestar { .. } => "reaches_lodestar",
             Self::InvalidArguments { .. } => "invalid_arguments",
             Self::DefinitionDrift { .. } => "definition_drift",
+            Self::Irreversible { .. } => "irreversible",
             Self::ToolNotAdvertised => "tool_not_advertised",
             Self::Halted => "halted",
             Self::Stopped => "stopped",
@@ -283,6 +299,10 @@ impl fmt::Display for Rejection {
                 Ok(())
             }
             Self::ReachesLodestar { reach } => write!(f, "{reach}"),
+            Self::Irreversible { path, because } => write!(
+                f,
+                "what stands at `{path}` cannot be kept ({because}), so the act could not be undone"
+            ),
             Self::ToolNotAdvertised => f.write_str("there is no such tool in this session"),
             Self::Halted => f.write_str("the session is halted: nothing further runs in it"),
             Self::Stopped => f.write_str("the caller stopped it before it ran"),

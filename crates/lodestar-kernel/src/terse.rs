@@ -31,6 +31,7 @@ use lodestar_policy::Dependency;
 use serde::{Deserialize, Serialize, Serializer};
 use serde_json::{Map, Value, json};
 
+use crate::image::State;
 use crate::measure::{Found, Measured};
 use crate::opening::Opening;
 use crate::protect::Reach;
@@ -176,6 +177,8 @@ pub(crate) struct FinishedLine<'a> {
     effect_observations: Option<&'a [ObservationId]>,
     #[serde(skip_serializing_if = "Option::is_none")]
     error: Option<&'a ToolError>,
+    #[serde(skip_serializing_if = "<[_]>::is_empty")]
+    left: &'a [State],
 }
 
 impl<'a> FinishedLine<'a> {
@@ -198,7 +201,13 @@ impl<'a> FinishedLine<'a> {
             duration_micros: u64::try_from(duration.as_micros()).unwrap_or(u64::MAX),
             effect_observations: (observations != usual).then_some(observations),
             error,
+            left: &[],
         }
+    }
+
+    /// With what stood at the paths of its image.
+    pub(crate) fn leaving(self, left: &'a [State]) -> Self {
+        Self { left, ..self }
     }
 }
 

@@ -17,7 +17,7 @@ use std::any::Any;
 use std::collections::BTreeMap;
 use std::fmt;
 use std::future::Future;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::pin::Pin;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -298,6 +298,14 @@ pub trait Tool: Send + Sync {
     /// kernel measures and protects, it measures and protects from there.
     fn root(&self) -> Option<&Path> {
         None
+    }
+
+    /// The files that a call with these arguments may write, make or remove; relative ones start from
+    /// [`root`](Self::root). Before an act of L3 or above runs, the kernel keeps what stands there, so that
+    /// it can be undone. None where that is not known, or where the arguments are not what it takes.
+    fn writes(&self, arguments: &Map<String, Value>) -> Vec<PathBuf> {
+        let _ = arguments;
+        Vec::new()
     }
 
     /// Does it. Dropping the future must stop whatever it started.

@@ -412,7 +412,9 @@ fn kind(why: &Rejection) -> &'static str {
         Rejection::ApprovalRequired { .. } => "approval_required",
         Rejection::ApprovalDenied { .. } => "approval_denied",
         Rejection::ApprovalTimeout { .. } => "approval_timeout",
-        Rejection::PreconditionFailed { .. } => "precondition_failed",
+        Rejection::PreconditionFailed { .. } | Rejection::Irreversible { .. } => {
+            "precondition_failed"
+        }
         Rejection::InvalidArguments { .. } | Rejection::Stopped => "execution_failed",
         Rejection::DefinitionDrift { .. } => "definition_drift",
         Rejection::ToolNotAdvertised => "tool_not_advertised",

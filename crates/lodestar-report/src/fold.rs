@@ -3,6 +3,7 @@
 
 mod actions;
 mod beliefs;
+mod images;
 mod notes;
 mod people;
 mod retained;
@@ -224,6 +225,7 @@ impl<'a> Fold<'a> {
             Some(EventType::ACTION_CLEARED) => self.cleared(event),
             Some(EventType::ACTION_COMPLETED | EventType::ACTION_FAILED) => self.finished(event),
             Some(EventType::ACTION_UNKNOWN) => self.unknown(event),
+            Some(EventType::ACTION_IMAGED) => self.imaged(event),
             Some(EventType::ACTION_REJECTED) => self.rejected(event),
             Some(EventType::APPROVAL_REQUESTED) => self.requested(event),
             Some(

@@ -20,8 +20,8 @@ use lodestar_log::verify::SessionState;
 use serde::Serialize;
 
 pub use action::{
-    Action, AnswerKind, Answered, Argument, Ended, From, Judged, RefusedCall, Rejected, Request,
-    Spent,
+    Action, AnswerKind, Answered, Argument, CanUndo, Ended, From, ImageKept, Judged, RefusedCall,
+    Rejected, Request, Spent, Undoes,
 };
 pub use belief::{Belief, Beliefs, Decision, Ground, Move, Tally};
 pub use execution::{Execution, Fact};

@@ -3,7 +3,9 @@
 use lodestar_core::chain::{OutcomeResult, Truth};
 use lodestar_core::ladder::Verdict;
 
-use crate::model::{Action, Belief, Decision, Ended, Judged, Report, Request, Wary};
+use crate::model::{
+    Action, Belief, CanUndo, Decision, Ended, ImageKept, Judged, Report, Request, Undoes, Wary,
+};
 use crate::words;
 
 /// `confidence 0.95 · truth=supported · retrieval=normal · security=clean · freshness=fresh · authority observed`
@@ -26,6 +28,23 @@ pub(crate) fn action(action: &Action) -> String {
         "({}, {}, {}, final phase {})",
         action.level, action.blast_radius, action.reversibility, action.phase
     )
+}
+
+/// Whether an act can be undone, in words.
+pub(crate) fn undo(image: &ImageKept) -> String {
+    let paths = image.paths.map(|n| words::count(n, "path"));
+    let paths = paths.unwrap_or_else(|| "its paths".to_owned());
+    match (image.undo, &image.problem) {
+        (CanUndo::Yes, _) => format!("can be undone: what stood at {paths} was kept"),
+        (CanUndo::No, None) => "cannot be undone".to_owned(),
+        (CanUndo::No, Some(problem)) => format!("cannot be undone: {problem}"),
+        (CanUndo::Redacted, _) => "cannot be undone: what was kept of it was redacted".to_owned(),
+    }
+}
+
+/// What an act undoes, in words.
+pub(crate) fn undoes(undoes: &Undoes) -> String {
+    format!("undoes {} of session {}", undoes.action, undoes.session)
 }
 
 /// The short ones of its arguments, for a line.

@@ -15,7 +15,7 @@ use crate::failure::{Exit, Failure};
 
 /// How long the process waits for what goes on beside a session that is over: its log is on disk by then, and
 /// looking up a name, which cannot be called off, may take minutes.
-const LEFT_BEHIND: Duration = Duration::from_secs(5);
+pub(crate) const LEFT_BEHIND: Duration = Duration::from_secs(5);
 
 const AFTER_HELP: &str = "\
 Examples:

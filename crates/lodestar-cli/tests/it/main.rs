@@ -48,6 +48,7 @@ mod tamper;
 mod terminal;
 mod tmux;
 mod tools;
+mod undo;
 mod verify;
 mod watch;
 mod why;

@@ -33,8 +33,9 @@ macro_rules! catalogue {
 
 catalogue! {
     ACTION_CLEARED = "action.cleared" @ 1 by Kernel: "preconditions measured again, and as second parent the verdict it stands on; for a held action also the grant it consumed";
-    ACTION_COMPLETED = "action.completed" @ 1 by Kernel: "outcome, duration, observation";
-    ACTION_FAILED = "action.failed" @ 1 by Kernel: "outcome, duration, what failed";
+    ACTION_COMPLETED = "action.completed" @ 1 by Kernel: "outcome, duration, observation; what stood at the imaged paths then?";
+    ACTION_FAILED = "action.failed" @ 1 by Kernel: "outcome, duration, what failed; what stood at the imaged paths then?";
+    ACTION_IMAGED = "action.imaged" @ 1 by Kernel: "before-image: what stood at each path that an act of L3 or above is about to write (content, mode, link, or that nothing did), clearance, root; where nothing could be kept, why";
     ACTION_JUDGED = "action.judged" @ 1 by Policy: "verdict, deciding policy ids, evaluation errors, floor, arbiters; the policy is the opening's";
     ACTION_NOTIFIED = "action.notified" @ 1 by Kernel: "the L3 action of which the client and watchers were told";
     ACTION_PROPOSED = "action.proposed" @ 1 by Kernel: "action id, declared decision, tool, arguments (or blob), fingerprint, measured preconditions, provenance, what the decision rests on; the contract where it is not the tool's own";

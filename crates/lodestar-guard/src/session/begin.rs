@@ -88,13 +88,14 @@ pub(super) struct Begun {
 
 impl Begun {
     /// Ends what crashed, and takes up the session that still waits for people, or creates one; `without`
-    /// is what a harness has taken out.
+    /// is what a harness has taken out, `kin` how the names of the sessions begin that it has to do with.
     pub(super) fn begin(
         config: &Config,
         keys: &Keys,
         log: &ProjectLog,
         opening: &Opening,
         without: &[Defence],
+        kin: Option<&str>,
     ) -> Result<Self, OpenError> {
         let options = WriterOptions::new(Arc::clone(&keys.log)).without(without);
         let mut surroundings = SystemSurroundings::default();
@@ -107,7 +108,7 @@ impl Begun {
             again,
             abandoned,
             ended,
-        } = recover::interrupted(log, (keys, &options), opening, wanted, now, &|| {
+        } = recover::interrupted(log, (keys, &options), opening, (wanted, kin), now, &|| {
             open_store(config).map_err(|problem| GuardError::Unreadable(problem.to_string()))
         })?;
         let mut store = open_store(config)?;
@@ -116,7 +117,8 @@ impl Begun {
             Some(TakenUp { writer, past }) => (writer, Some(past)),
             None => {
                 let session = wanted.cloned();
-                let session = session.unwrap_or_else(|| surroundings.new_session("s"));
+                let session =
+                    session.unwrap_or_else(|| surroundings.new_session(kin.unwrap_or("s")));
                 let actor = &config.actor_id;
                 let writer = LogWriter::create(log, &session, actor, opening, &options)?;
                 (writer, None)

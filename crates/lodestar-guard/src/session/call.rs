@@ -496,6 +496,7 @@ fn verdict_of(why: &Rejection) -> Option<Verdict> {
         | Rejection::ReachesLodestar { .. }
         | Rejection::InvalidArguments { .. }
         | Rejection::DefinitionDrift { .. }
+        | Rejection::Irreversible { .. }
         | Rejection::ToolNotAdvertised
         | Rejection::Halted
         | Rejection::Stopped

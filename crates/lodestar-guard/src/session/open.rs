@@ -56,6 +56,7 @@ pub struct Setup {
     run: Option<RunTicket>,
     attendant: Option<Arc<dyn Attendant>>,
     without: Vec<Defence>,
+    kin: Option<&'static str>,
 }
 
 /// A tool of one's own, and the grade that it has where the configuration says nothing.
@@ -191,7 +192,16 @@ impl Setup {
             run: None,
             attendant: None,
             without: Vec::new(),
+            kin: None,
         }
+    }
+
+    /// A session apart, for what a person does: named so, and of the sessions that were interrupted it looks at
+    /// none but those that are named alike. What waits in the others goes on waiting.
+    #[must_use]
+    pub fn apart(mut self, kin: &'static str) -> Self {
+        (self.kin, self.purpose) = (Some(kin), kin);
+        self
     }
 
     /// With a tool of one's own. It is held unless the configuration grades it.
@@ -211,6 +221,17 @@ impl Setup {
             tool: Arc::new(tool),
             otherwise: Some(otherwise),
         });
+        self
+    }
+
+    /// With tools that others bring, as they were last seen: each is held unless the configuration grades it.
+    #[must_use]
+    pub fn tools(mut self, tools: impl IntoIterator<Item = Arc<dyn Tool>>) -> Self {
+        let given = tools.into_iter().map(|tool| Given {
+            tool,
+            otherwise: None,
+        });
+        self.tools.extend(given);
         self
     }
 
@@ -345,6 +366,7 @@ impl Setup {
             run,
             attendant,
             without,
+            kin,
             ..
         } = self;
         if !without.is_empty() {
@@ -388,7 +410,7 @@ impl Setup {
             ended,
             store,
             surroundings,
-        } = Begun::begin(&config, &keys, &log, &opening, &without)?;
+        } = Begun::begin(&config, &keys, &log, &opening, &without, kin)?;
         let goes_on = past.is_some();
         let past = past.unwrap_or_default();
         let trail = opening.arbiters.has(Arbiter::AnomalousToolSequence);

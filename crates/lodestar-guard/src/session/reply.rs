@@ -80,6 +80,9 @@ fn advice(why: &Rejection) -> &'static str {
         Rejection::DefinitionDrift { .. } => {
             "Do not call it again; tell the user that the tool has changed."
         }
+        Rejection::Irreversible { .. } => {
+            "Do not repeat it; leave that file as it is, or tell the user, who can grade the tool L4 and decide."
+        }
         Rejection::ToolNotAdvertised => "Use one of the tools that are listed.",
         Rejection::Stopped => "Nothing happened; go on as you were told.",
         Rejection::Halted | Rejection::SessionClosed | Rejection::NotRecorded { .. } => {

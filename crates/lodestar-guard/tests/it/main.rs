@@ -18,6 +18,7 @@ mod heard_again;
 mod holds;
 mod http_channel;
 mod hub;
+mod images;
 mod imitation;
 mod lapsed;
 mod model;

@@ -7,13 +7,15 @@ use lodestar_core::defence::Defence;
 use lodestar_core::event::EventType;
 use lodestar_core::id::ClearanceId;
 use lodestar_core::ladder::Rung;
-use lodestar_log::{AppendError, Barrier};
+use lodestar_log::{AppendError, Barrier, Receipt};
 use lodestar_policy::{Permit, Revoked, StepKind};
 use thiserror::Error;
 
 use super::hold::{HeldWorld, going_out};
+use super::keep::unkept;
 use super::unended::Unended;
 use super::{Kernel, Proposed};
+use crate::image::{Sight, Taken};
 use crate::measure::{Found, Measured, Moved, Subject, World};
 use crate::record::{Cleared, Notified, Proposal, Rejected, Rejection};
 use crate::registry::Entry;
@@ -28,6 +30,8 @@ pub struct Clearance {
     pub(super) proposal: Proposal,
     pub(super) entry: Arc<Entry>,
     pub(super) unended: Unended,
+    /// The paths that it writes, with what stood there kept.
+    pub(super) sight: Option<Sight>,
     judged: u64,
 }
 
@@ -63,7 +67,7 @@ pub enum ClearError {
 }
 
 /// From this rung on nothing runs before its clearance is on disk, under a checkpoint.
-const DURABLE_FROM: Rung = Rung::L3;
+pub(super) const DURABLE_FROM: Rung = Rung::L3;
 
 impl Kernel {
     /// Measures again, records the clearance, and waits until the record is as safe as the rung
@@ -114,6 +118,13 @@ impl Kernel {
             Ok(measured) => measured,
             Err(moved) => return refuse(Rejection::PreconditionFailed { moved }),
         };
+        let taken = match self.writes(&proposed) {
+            Some(writing) => Some(writing.take().await),
+            None => None,
+        };
+        if let Some(why) = taken.as_ref().and_then(|taken| unkept(level, taken)) {
+            return refuse(why);
+        }
         if stop.is_stopped() {
             return refuse(Rejection::Stopped);
         }
@@ -148,16 +159,18 @@ impl Kernel {
         let unended = Unended::new(&self.log, self.actor(), action.id, id, receipt.seq());
         self.steps.made(Step::Cleared);
         if level >= DURABLE_FROM {
-            self.notify(&proposed.proposal, receipt.seq())?;
-            if !self.lacks(Defence::DurableClearance) {
-                let reached = receipt.reached(Barrier::Checkpoint).await;
-                reached.map_err(|stopped| {
-                    ClearError::Rejected(Rejection::NotRecorded {
-                        reason: stopped.to_string(),
-                    })
-                })?;
-            }
+            self.notify(&proposed.proposal, taken.as_ref(), receipt.seq())?;
         }
+        let sight = match taken {
+            // One wait makes both safe.
+            Some(taken) => Some(self.keep(&proposed, id, &receipt, taken).await?),
+            None => {
+                if level >= DURABLE_FROM {
+                    self.made_safe(&receipt).await?;
+                }
+                None
+            }
+        };
         self.steps.made(Step::Durable);
         Ok(Clearance {
             id,
@@ -165,6 +178,20 @@ impl Kernel {
             proposal: proposed.proposal,
             entry: proposed.entry,
             unended,
+            sight,
+        })
+    }
+
+    /// Waits until an event is as safe as what runs at L3 or above needs it.
+    pub(super) async fn made_safe(&self, receipt: &Receipt) -> Result<(), ClearError> {
+        if self.lacks(Defence::DurableClearance) {
+            return Ok(());
+        }
+        let reached = receipt.reached(Barrier::Checkpoint).await;
+        reached.map_err(|stopped| {
+            ClearError::Rejected(Rejection::NotRecorded {
+                reason: stopped.to_string(),
+            })
         })
     }
 
@@ -231,10 +258,22 @@ impl Kernel {
         Some(Rejection::ReachesLodestar { reach })
     }
 
-    fn notify(&self, proposal: &Proposal, cleared: u64) -> Result<(), AppendError> {
+    fn notify(
+        &self,
+        proposal: &Proposal,
+        taken: Option<&Taken>,
+        cleared: u64,
+    ) -> Result<(), AppendError> {
+        let mut what = proposal.in_words();
+        if let Some((path, because)) = taken.and_then(Taken::first_unkept) {
+            what = format!(
+                "{what}; it cannot be undone: what stands at `{}` cannot be kept, {because}",
+                path.shown()
+            );
+        }
         let notified = Notified {
             action: proposal.action.id,
-            what: proposal.in_words(),
+            what,
         };
         let kind = EventType::ACTION_NOTIFIED;
         self.log.append(kind, self.actor(), &[cleared], &notified)?;

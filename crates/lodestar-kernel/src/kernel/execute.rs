@@ -12,6 +12,7 @@ use serde_json::{Map, Value};
 
 use super::unended::{Reached, Unended};
 use super::{Clearance, Kernel};
+use crate::image::{Sight, State};
 use crate::record::Proposal;
 use crate::step::Step;
 use crate::stop::Stop;
@@ -60,6 +61,7 @@ pub struct Ran {
     unended: Unended,
     duration: Duration,
     result: Result<Output, ToolError>,
+    left: Vec<State>,
 }
 
 impl Ran {
@@ -92,6 +94,7 @@ impl Kernel {
             proposal,
             entry,
             mut unended,
+            sight,
             ..
         } = clearance;
         unended.reached = Reached::Called;
@@ -101,12 +104,27 @@ impl Kernel {
         let result = self.run(entry.tool(), arguments, deadline, limits).await;
         unended.reached = Reached::Returned;
         self.steps.made(Step::Returned);
+        let duration = began.elapsed();
+        let left = match (&result, sight) {
+            // What was started may still go on: what is seen now is not what it leaves.
+            (Err(error), _) if error.effect == Effect::Unknown => Vec::new(),
+            (_, None) => Vec::new(),
+            (_, Some(sight)) => self.left(sight).await,
+        };
         Ran {
-            duration: began.elapsed(),
+            duration,
             unended,
             proposal,
             result,
+            left,
         }
+    }
+
+    /// What stands at the paths of its image, now that the call is over.
+    async fn left(&self, sight: Sight) -> Vec<State> {
+        let looking = tokio::task::spawn_blocking(move || sight.look());
+        // Whoever undoes it is told that nobody saw it.
+        looking.await.unwrap_or_default()
     }
 
     /// Runs the call to its end, or until it has to stop.
@@ -165,7 +183,8 @@ impl Kernel {
             ran.duration,
             &observations,
             ran.result.as_ref().err(),
-        );
+        )
+        .leaving(&ran.left);
         let receipt = self
             .log
             .append(kind, self.actor(), &[ran.cleared()], &line)?;

@@ -1,4 +1,4 @@
-//! `fs.read` and `fs.write`: one file, below one root.
+//! `fs.read` and `fs.write`: one file, below one root; `fs.restore`: what an act wrote over, back again.
 //!
 //! The root is opened once, as a directory; every path is resolved beneath that directory by the
 //! kernel of the operating system ([`Root`]), so a link or a rename in between cannot lead out of
@@ -6,13 +6,16 @@
 //! in it takes the call's file along.
 
 mod blocking;
+mod put;
 mod read;
+mod restore;
 mod root;
 #[cfg(test)]
 pub(crate) mod tests;
 mod write;
 
 pub use read::FsRead;
+pub use restore::{FsRestore, RESTORE, Restoration};
 pub use root::{Links, PathRefused, Root, RootError};
 pub use write::FsWrite;
 

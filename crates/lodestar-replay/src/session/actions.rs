@@ -4,6 +4,7 @@ mod alerts;
 mod asked;
 mod ends;
 mod gone;
+mod images;
 mod notes;
 mod proposed;
 mod steps;
@@ -59,6 +60,10 @@ struct Followed {
     alerts: Vec<(u64, Option<Alert<'static>>)>,
     judged: Option<(u64, Ruled)>,
     cleared: bool,
+    /// How many paths the last image of it has; none where there is no image, or it was redacted.
+    imaged: Option<usize>,
+    /// Whether an image of it was redacted.
+    image_redacted: bool,
     ended: bool,
     rejected: bool,
 }
@@ -80,6 +85,8 @@ impl Followed {
             alerts: Vec::new(),
             judged: None,
             cleared: false,
+            imaged: None,
+            image_redacted: false,
             ended: false,
             rejected: false,
         }
@@ -126,6 +133,7 @@ impl Actions {
             EventType::ACTION_JUDGED,
             EventType::SENTINEL_ALERTED,
             EventType::ACTION_CLEARED,
+            EventType::ACTION_IMAGED,
             EventType::ACTION_REJECTED,
             EventType::ACTION_COMPLETED,
             EventType::ACTION_FAILED,
@@ -212,9 +220,11 @@ impl Actions {
                 }
             }
             EventType::ACTION_CLEARED => self.cleared(notes.read(payload), &mut notes),
+            EventType::ACTION_IMAGED => self.imaged(notes.read(payload), &mut notes),
             EventType::ACTION_REJECTED => self.rejected(notes.read(payload), &mut notes),
             EventType::ACTION_COMPLETED | EventType::ACTION_FAILED => {
                 let finished: Option<Finished> = notes.read(payload);
+                self.left(finished.as_ref(), &mut notes);
                 self.ended(finished.map(|one| one.outcome.action), &mut notes);
             }
             EventType::ACTION_UNKNOWN => {

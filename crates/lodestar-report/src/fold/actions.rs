@@ -17,6 +17,7 @@ use serde::Deserialize;
 use serde_json::{Map, Value};
 
 use super::Fold;
+use super::images::undoes;
 use crate::bounded::VALUE;
 use crate::model::{
     Action, Argument, Decision, Ended, From, Ground, Judged, RefusedCall, Rejected, Spent,
@@ -89,6 +90,8 @@ impl Fold<'_> {
             judged: None,
             request: None,
             cleared: None,
+            image: None,
+            undoes: undoes(&action.tool, &action.arguments),
             ended: None,
             rejected: None,
         });

@@ -105,6 +105,14 @@ fn ended(action: &Action, page: &mut Page<'_>) -> io::Result<()> {
         }
         page.raw("</p>\n")?;
     }
+    if let Some(undoes) = &action.undoes {
+        page.tagged("<p>", &text::undoes(undoes), "</p>\n")?;
+    }
+    if let Some(image) = &action.image {
+        page.tagged("<p>", &text::undo(image), " ")?;
+        page.cite(&[image.seq])?;
+        page.raw("</p>\n")?;
+    }
     if let Some(ended) = &action.ended {
         page.tagged("<p>", ended.result.as_str(), "")?;
         if let Some(took) = ended.micros {

@@ -81,6 +81,12 @@ fn one_action(action: &Action, out: Out<'_>) -> io::Result<()> {
         };
         writeln!(out, "  - cleared (#{}){grants}", cleared.seq)?;
     }
+    if let Some(undoes) = &action.undoes {
+        writeln!(out, "  - {}", prose(&text::undoes(undoes)))?;
+    }
+    if let Some(image) = &action.image {
+        writeln!(out, "  - {} (#{})", prose(&text::undo(image)), image.seq)?;
+    }
     if let Some(ended) = &action.ended {
         let took = ended
             .micros

@@ -47,6 +47,12 @@ pub struct Action {
     /// The event that cleared it, and whose word was spent on it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub cleared: Option<Spent>,
+    /// What was kept of what it writes over, so that it can be undone.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub image: Option<ImageKept>,
+    /// The act that it undoes.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub undoes: Option<Undoes>,
     /// How it ended.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub ended: Option<Ended>,
@@ -133,6 +139,47 @@ pub struct Spent {
     /// The grants, by digest.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub grants: Vec<Digest>,
+}
+
+/// What was kept of what an act writes over.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct ImageKept {
+    /// The event.
+    pub seq: u64,
+    /// At how many paths; none where that was redacted.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub paths: Option<u64>,
+    /// Whether the act can be undone with it.
+    pub undo: CanUndo,
+    /// Why not.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub problem: Option<String>,
+}
+
+/// Whether an act can be undone.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum CanUndo {
+    /// All that it writes over was kept.
+    Yes,
+    /// Some of it could not be kept.
+    No,
+    /// What was kept was redacted.
+    Redacted,
+}
+
+impl CanUndo {
+    /// Every answer there is.
+    pub const ALL: &[Self] = &[Self::Yes, Self::No, Self::Redacted];
+}
+
+/// The act that another undoes.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Undoes {
+    /// The act.
+    pub action: ActionId,
+    /// The session that it was an act of.
+    pub session: String,
 }
 
 /// A question to people, and what they said.

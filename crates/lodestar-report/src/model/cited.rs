@@ -28,6 +28,7 @@ impl Report {
             cited.extend(action.arguments.iter().flat_map(|one| &one.read_in));
             cited.extend(action.judged.iter().map(|one| one.seq));
             cited.extend(action.cleared.iter().map(|one| one.seq));
+            cited.extend(action.image.iter().map(|one| one.seq));
             cited.extend(action.rejected.iter().map(|one| one.seq));
             if let Some(ended) = &action.ended {
                 cited.insert(ended.seq);
@@ -110,6 +111,7 @@ impl Report {
                 Some(action.seq),
                 action.judged.as_ref().map(|one| one.seq),
                 action.cleared.as_ref().map(|one| one.seq),
+                action.image.as_ref().map(|one| one.seq),
                 ended.map(|one| one.seq),
                 ended.and_then(|one| one.returned),
                 action.rejected.as_ref().map(|one| one.seq),

@@ -174,18 +174,21 @@ impl Root {
         if text.contains('\0') {
             return Err(PathRefused::Nul { path: path() });
         }
-        let outside = || PathRefused::Outside { path: path() };
-        let whole = Path::new(text);
+        self.path_below(Path::new(text))
+            .ok_or_else(|| PathRefused::Outside { path: path() })
+    }
+
+    /// The same for a path that need not be text; none if it lies outside.
+    pub(crate) fn path_below(&self, whole: &Path) -> Option<Below> {
         if !whole.is_absolute() {
-            return normal(whole).map(Below).ok_or_else(outside);
+            return normal(whole).map(Below);
         }
-        let whole = normal(whole).ok_or_else(outside)?;
+        let whole = normal(whole)?;
         [&self.path, &self.spelling]
             .into_iter()
             .filter_map(|root| normal(root))
             .find_map(|root| whole.strip_prefix(root).map(Path::to_owned).ok())
             .map(Below)
-            .ok_or_else(outside)
     }
 
     /// Like [`Self::below`], but not the root itself.

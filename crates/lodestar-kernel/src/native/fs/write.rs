@@ -1,11 +1,9 @@
 //! `fs.write`.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::ffi::{OsStr, OsString};
-use std::fs::File;
-use std::io::Write;
-use std::os::fd::{AsFd, OwnedFd};
-use std::path::Path;
+use std::ffi::OsStr;
+use std::os::fd::OwnedFd;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use lodestar_core::contract::{
@@ -15,11 +13,12 @@ use lodestar_core::ladder::Rung;
 use lodestar_core::name::{ServerIdentity, ToolName};
 use lodestar_core::scope::Scope;
 use lodestar_core::sensitivity::DataSensitivity;
-use rustix::fs::{AtFlags, FileType, Mode, OFlags, RenameFlags, Stat};
+use rustix::fs::{AtFlags, FileType, Mode, Stat};
 use rustix::io::Errno;
-use serde_json::{Value, json};
+use serde_json::{Map, Value, json};
 
-use super::root::{Below, DIRECTORY, explain};
+use super::put::{MadeDirectories, Temporary, open_or_make};
+use super::root::{Below, explain};
 use super::{FsConfig, Reins, Root, RootError, blocking, only};
 use crate::tool::{Call, Calling, Definition, Effect, NATIVE_SERVER, Output, Tool, ToolError};
 
@@ -67,6 +66,14 @@ impl Tool for FsWrite {
         Some(self.files.root.path())
     }
 
+    fn writes(&self, arguments: &Map<String, Value>) -> Vec<PathBuf> {
+        let path = arguments.get("path").and_then(Value::as_str);
+        // What is refused writes nothing.
+        let below = path.and_then(|path| self.files.root.file_below(path).ok());
+        let below = below.map(|below| below.as_path().to_owned());
+        below.into_iter().collect()
+    }
+
     fn call<'a>(&'a self, call: Call<'a>) -> Calling<'a> {
         Box::pin(async move {
             only(&call, &self.definition)?;
@@ -112,7 +119,7 @@ impl Files {
         let mut made = MadeDirectories::default();
         let directory = match directories {
             Directories::MustExist => self.root.open_directory(&parent),
-            Directories::Create => self.open_or_make(&parent, &mut made),
+            Directories::Create => open_or_make(&self.root, &parent, &mut made),
         }
         .map_err(|errno| explain(path, errno))?;
         let before = target(&directory, name, path)?;
@@ -144,31 +151,6 @@ impl Files {
             "replaced": before.is_some(),
         })))
     }
-
-    /// Goes down name by name, and makes what is missing. Links are not followed here.
-    fn open_or_make(&self, parent: &Below, made: &mut MadeDirectories) -> Result<OwnedFd, Errno> {
-        match self.root.open_directory(parent) {
-            Err(Errno::NOENT) => {}
-            answer => return answer,
-        }
-        let mut here = self.root.open_directory(&self.root.top())?;
-        for name in parent.names() {
-            let next = match rustix::fs::openat(&here, name, DIRECTORY, Mode::empty()) {
-                Err(Errno::NOENT) => {
-                    match rustix::fs::mkdirat(&here, name, Mode::from_raw_mode(0o777)) {
-                        Ok(()) => made.remember(&here, name)?,
-                        // Somebody was faster; what they made has to be a directory, too.
-                        Err(Errno::EXIST) => {}
-                        Err(errno) => return Err(errno),
-                    }
-                    rustix::fs::openat(&here, name, DIRECTORY, Mode::empty())?
-                }
-                answer => answer?,
-            };
-            here = next;
-        }
-        Ok(here)
-    }
 }
 
 fn failed(path: &Below, what: &str, error: impl Into<std::io::Error>) -> ToolError {
@@ -195,108 +177,6 @@ fn target(directory: &OwnedFd, name: &OsStr, path: &Below) -> Result<Option<Stat
         )));
     }
     Ok(Some(stat))
-}
-
-/// A file with a name that nobody can guess, in the directory of the target. Gone when dropped.
-struct Temporary<'a> {
-    directory: &'a OwnedFd,
-    name: OsString,
-    file: File,
-}
-
-impl<'a> Temporary<'a> {
-    fn create(directory: &'a OwnedFd, before: Option<&Stat>) -> Result<Self, Errno> {
-        let mut random = [0; 16];
-        getrandom::fill(&mut random).map_err(|_| Errno::IO)?;
-        let hex: String = random.iter().map(|byte| format!("{byte:02x}")).collect();
-        let name = OsString::from(format!(".lodestar-{hex}.tmp"));
-        let flags =
-            OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW | OFlags::CLOEXEC;
-        // A new file gets what the umask leaves; a copy of an old one is nobody's business until
-        // it has the old one's mode.
-        let mode = if before.is_some() { 0o600 } else { 0o666 };
-        let file = rustix::fs::openat(directory, &name, flags, Mode::from_raw_mode(mode))?;
-        let temporary = Self {
-            directory,
-            name,
-            file: file.into(),
-        };
-        if let Some(before) = before {
-            temporary.resemble(before)?;
-        }
-        Ok(temporary)
-    }
-
-    fn resemble(&self, before: &Stat) -> Result<(), Errno> {
-        let own = rustix::fs::fstat(&self.file)?;
-        if (own.st_uid, own.st_gid) != (before.st_uid, before.st_gid) {
-            let (uid, gid) = (
-                rustix::fs::Uid::from_raw(before.st_uid),
-                rustix::fs::Gid::from_raw(before.st_gid),
-            );
-            rustix::fs::fchown(&self.file, Some(uid), Some(gid))?;
-        }
-        // Permission bits only: other content must not inherit setuid, setgid or sticky.
-        rustix::fs::fchmod(&self.file, Mode::from_raw_mode(before.st_mode & 0o777))
-    }
-
-    fn fill(&self, content: &[u8]) -> std::io::Result<()> {
-        (&self.file).write_all(content)?;
-        self.file.sync_all()
-    }
-
-    /// Puts it where the target is. A target that was absent must still be.
-    fn put(self, name: &OsStr, replace: bool) -> Result<(), Errno> {
-        let directory = self.directory;
-        if replace {
-            return rustix::fs::renameat(directory, &self.name, directory, name);
-        }
-        let flags = RenameFlags::NOREPLACE;
-        match rustix::fs::renameat_with(directory, &self.name, directory, name, flags) {
-            // Some file systems cannot; a link does not replace either, and the drop removes the
-            // other name.
-            Err(Errno::INVAL | Errno::NOSYS) => {
-                rustix::fs::linkat(directory, &self.name, directory, name, AtFlags::empty())
-            }
-            answer => answer,
-        }
-    }
-}
-
-impl Drop for Temporary<'_> {
-    fn drop(&mut self) {
-        // Once it was renamed there is nothing by this name.
-        let _ = rustix::fs::unlinkat(self.directory, &self.name, AtFlags::empty());
-    }
-}
-
-/// Directories that this call made: removed again, the last one first, unless it succeeds.
-#[derive(Default)]
-struct MadeDirectories(Vec<(OwnedFd, OsString)>);
-
-impl MadeDirectories {
-    fn remember(&mut self, parent: &OwnedFd, name: &OsStr) -> Result<(), Errno> {
-        let parent = rustix::io::fcntl_dupfd_cloexec(parent.as_fd(), 0)?;
-        self.0.push((parent, name.to_owned()));
-        Ok(())
-    }
-
-    fn keep(&mut self) {
-        // A directory survives a crash when the one that it is in was synchronised. Where that
-        // fails, the file's own synchronisation says so.
-        for (parent, _) in self.0.drain(..) {
-            let _ = rustix::fs::fsync(&parent);
-        }
-    }
-}
-
-impl Drop for MadeDirectories {
-    fn drop(&mut self) {
-        for (parent, name) in self.0.drain(..).rev() {
-            // One that somebody put something into stays.
-            let _ = rustix::fs::unlinkat(&parent, &name, AtFlags::REMOVEDIR);
-        }
-    }
 }
 
 fn definition(max_bytes: u64, scope: Scope) -> Definition {
@@ -338,8 +218,8 @@ fn definition(max_bytes: u64, scope: Scope) -> Definition {
         minimum: Contract {
             required_level: Rung::L3,
             blast_radius: BlastRadius::Project,
-            // What was there is gone; a backup or the repository can make up for it.
-            reversibility: Reversibility::Compensable,
+            // The kernel keeps what was there, or it does not run.
+            reversibility: Reversibility::Reversible,
             scope,
             data_sensitivity: DataSensitivity::Private,
             preconditions: Preconditions::default(),

@@ -53,6 +53,7 @@ impl Actions {
                 }
                 self.runs(place);
             }
+            EventType::ACTION_IMAGED => action.image_redacted = true,
             EventType::ACTION_REJECTED => {
                 action.rejected = true;
                 self.words.in_doubt(fingerprint);

@@ -6,7 +6,7 @@ use lodestar_core::ladder::{RUNGS, Verdict};
 use lodestar_core::sensitivity::Sensitivity;
 use serde_json::Value;
 
-use crate::model::{AnswerKind, ForgedKind, From};
+use crate::model::{AnswerKind, CanUndo, ForgedKind, From};
 use crate::schema::{
     May, Member, Must, count, digest, events, list, object, part, seq, text, time, words_of,
 };
@@ -43,6 +43,31 @@ pub(super) fn action() -> Vec<Member> {
             "problem",
             May,
             "What went wrong, or why nobody knows.",
+            text(),
+        ),
+    ]);
+    let image = object(vec![
+        ("seq", Must, "The event.", seq()),
+        (
+            "paths",
+            May,
+            "At how many paths; none where that was redacted.",
+            count(),
+        ),
+        (
+            "undo",
+            Must,
+            "Whether the act can be undone with it.",
+            words_of(CanUndo::ALL),
+        ),
+        ("problem", May, "Why not.", text()),
+    ]);
+    let undoes = object(vec![
+        ("action", Must, "The act.", text()),
+        (
+            "session",
+            Must,
+            "The session that it was an act of.",
             text(),
         ),
     ]);
@@ -96,6 +121,13 @@ pub(super) fn action() -> Vec<Member> {
             "The clearance, and whose word was spent on it.",
             cleared,
         ),
+        (
+            "image",
+            May,
+            "What was kept of what it writes over, so that it can be undone.",
+            image,
+        ),
+        ("undoes", May, "The act that it undoes.", undoes),
         ("ended", May, "How it ended.", ended),
         ("rejected", May, "Why it did not run.", rejected),
     ]
