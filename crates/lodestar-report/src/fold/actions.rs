@@ -287,6 +287,7 @@ impl Fold<'_> {
             .iter()
             .find_map(|id| self.observed.get(id))
             .copied();
+        let contained = returned.and_then(|seq| self.programs.remove(&seq));
         let Some(sensitivity) = self.action(finished.action).map(|one| one.sensitivity) else {
             return;
         };
@@ -303,6 +304,7 @@ impl Fold<'_> {
                 result: finished.result,
                 micros: Some(finished.duration_micros),
                 returned,
+                contained,
                 problem,
             });
         }
@@ -322,6 +324,7 @@ impl Fold<'_> {
                 result: OutcomeResult::Unknown,
                 micros: None,
                 returned: None,
+                contained: None,
                 problem: Some(because),
             });
         }
