@@ -3,6 +3,7 @@
 
 mod actions;
 mod beliefs;
+mod contained;
 mod images;
 mod notes;
 mod people;
@@ -17,6 +18,7 @@ use lodestar_core::merkle::Frontier;
 use lodestar_core::name::SessionId;
 use lodestar_core::sensitivity::Sensitivity;
 use lodestar_core::time::Timestamp;
+use lodestar_kernel::contain::State;
 use lodestar_kernel::opening::Opening;
 use lodestar_kernel::terse;
 use lodestar_log::verify::SessionReport;
@@ -117,8 +119,8 @@ pub(crate) struct Fold<'a> {
     pub(crate) odd: Vec<Odd>,
     /// Drifted tools, as they are called, beside `drift`: what is shown may be withheld.
     drifted: Vec<String>,
-    /// Starts of servers that nothing contains.
-    pub(crate) loose: Vec<u64>,
+    /// Programs that calls started, by what they returned, and how those were contained.
+    programs: HashMap<u64, State>,
 }
 
 impl<'a> Fold<'a> {
@@ -198,7 +200,7 @@ impl<'a> Fold<'a> {
             lost_elsewhere: Vec::new(),
             odd: Vec::new(),
             drifted: Vec::new(),
-            loose: Vec::new(),
+            programs: HashMap::new(),
         }
     }
 

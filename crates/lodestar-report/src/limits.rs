@@ -3,12 +3,13 @@
 use std::path::Path;
 
 use lodestar_core::fingerprint::NormalPath;
+use lodestar_kernel::contain::State;
 use lodestar_log::SessionDir;
 use lodestar_log::verify::SessionReport;
 
 use crate::fold::Fold;
 use crate::graded::Graded;
-use crate::model::Limit;
+use crate::model::{Limit, ServerNote};
 use crate::words;
 
 /// What nothing here defends against, in the terms of the threat model.
@@ -21,6 +22,41 @@ pub const NOT_DEFENDED: [&str; 7] = [
     "Built-in tools of a client that does not route them through Lodestar.",
     "What a sentinel was not written to see.",
 ];
+
+/// What is said of servers, and of programs of `shell.run`, that were contained no further than this.
+const UNCONTAINED: [(State, (&str, &str)); 2] = [
+    (
+        State::Absent,
+        (
+            "Servers ran not contained: what their code does beside answering calls is not in the log.",
+            "Programs ran not contained: what they did beyond what they said is not in the log.",
+        ),
+    ),
+    (
+        State::Partial,
+        (
+            "Servers were contained in part: what the record of their start names as a gap, or as not refused, was open to their code.",
+            "Programs were contained in part: a layer was missing on that machine, or something that was tried inside was not refused.",
+        ),
+    ),
+];
+
+/// Starts of servers that were contained just so far.
+fn servers(fold: &Fold<'_>, state: State) -> Vec<u64> {
+    let is_so = |one: &&ServerNote| {
+        let contained = one.containment.as_ref();
+        contained.is_some_and(|one| one.state == state)
+    };
+    let servers = fold.servers.iter().filter(is_so);
+    servers.map(|one| one.seq).collect()
+}
+
+/// Ends of calls whose program was contained just so far.
+fn programs(fold: &Fold<'_>, state: State) -> Vec<u64> {
+    let ended = fold.actions.iter().filter_map(|one| one.ended.as_ref());
+    let so = ended.filter(|one| one.contained == Some(state));
+    so.map(|one| one.seq).collect()
+}
 
 /// What this report in particular does not say, and what no report does.
 pub(crate) fn limits(
@@ -102,11 +138,15 @@ pub(crate) fn limits(
             );
         }
     }
-    if !fold.loose.is_empty() {
-        add(
-            "Servers ran not contained: what their code does beside answering calls is not in the log.".to_owned(),
-            fold.loose.clone(),
-        );
+    for (state, limit) in UNCONTAINED {
+        let servers = servers(fold, state);
+        if !servers.is_empty() {
+            add(limit.0.to_owned(), servers);
+        }
+        let programs = programs(fold, state);
+        if !programs.is_empty() {
+            add(limit.1.to_owned(), programs);
+        }
     }
     add(where_it_ran(graded).to_owned(), Vec::new());
     add(

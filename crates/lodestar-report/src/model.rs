@@ -26,7 +26,8 @@ pub use action::{
 pub use belief::{Belief, Beliefs, Decision, Ground, Move, Tally};
 pub use execution::{Execution, Fact};
 pub use integrity::{Integrity, KeyUsed, Recovered, Redaction};
-pub use signals::{Alert, Calibration, CalibrationInForce, Drift, ServerNote};
+pub(crate) use signals::in_words;
+pub use signals::{Alert, Calibration, CalibrationInForce, Contained, Drift, ServerNote};
 
 /// What a JSON report says it is.
 pub const FORMAT: &str = "lodestar.report/1";
@@ -65,7 +66,7 @@ pub struct Report {
     pub alerts: Vec<Alert>,
     /// Tools that are not what they were.
     pub drift: Vec<Drift>,
-    /// What the servers said of how they are contained, and which failed.
+    /// How servers were contained when they started, and which failed.
     pub servers: Vec<ServerNote>,
     /// Calibrations that were recorded.
     pub calibrations: Vec<Calibration>,

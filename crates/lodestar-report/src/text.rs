@@ -2,9 +2,10 @@
 
 use lodestar_core::chain::{OutcomeResult, Truth};
 use lodestar_core::ladder::Verdict;
+use lodestar_kernel::contain::State;
 
 use crate::model::{
-    Action, Belief, CanUndo, Decision, Ended, ImageKept, Judged, Report, Request, Undoes, Wary,
+    Action, Belief, CanUndo, Contained, Decision, Ended, ImageKept, Judged, Report, Request, Undoes, Wary,
 };
 use crate::words;
 
@@ -211,6 +212,29 @@ pub(crate) fn wary(wary: &Wary) -> (String, &[u64]) {
             &[],
         ),
     }
+}
+
+/// What was in force around a server and what was tried inside, list by list; without those that are empty.
+pub(crate) fn confines(contained: &Contained) -> Vec<(&'static str, Vec<String>)> {
+    let mut lists = Vec::new();
+    if contained.state > State::Absent {
+        let profiles = match contained.profiles.is_empty() {
+            true => vec!["none, which is the tightest".to_owned()],
+            false => contained.profiles.clone(),
+        };
+        lists.push(("profiles", profiles));
+        lists.push(("enforced by", contained.layers.clone()));
+        lists.push(("network", vec![contained.network.clone()]));
+    }
+    lists.push(("tried inside and refused", contained.refused.clone()));
+    lists.push(("tried inside and not refused", contained.open.clone()));
+    lists.retain(|(_, list)| !list.is_empty());
+    lists
+}
+
+/// What of it does not hold, or holds less than one may think.
+pub(crate) fn unconfined(contained: &Contained) -> [(&'static str, &[String]); 2] {
+    [("gap", &contained.gaps), ("note", &contained.notes)]
 }
 
 /// Beliefs and decisions that a page lists; the JSON report has all of them.

@@ -3,6 +3,7 @@
 mod agent;
 mod canary;
 mod clients;
+mod contained;
 mod path;
 mod standing;
 
@@ -10,6 +11,7 @@ use std::io::Write as _;
 use std::path::PathBuf;
 
 use clap::Args;
+use lodestar_kernel::contain::Containment;
 use serde::Serialize;
 use serde_json::json;
 
@@ -21,8 +23,9 @@ use crate::inert;
 const AFTER_HELP: &str = "\
 Starts the real proxy with the real configuration, a session of its own and one server more, the
 canary, and tries as an agent: a call that may run, one of a tool that is not there, one of a tool
-that nobody graded, an approval that a stranger signed, a call that reaches for Lodestar itself. What
-is proven by that is marked ✓. What is not covered is marked !, with what to do about it. What is
+that nobody graded, an approval that a stranger signed, a call that reaches for Lodestar itself. Then
+it starts something harmless in the sandbox of each server and tells what was refused inside. What is
+proven by that is marked ✓. What is not covered is marked !, with what to do about it. What is
 plainly not enforced is marked ✗, and exits with 1.
 
 Examples:
@@ -58,8 +61,14 @@ struct Finding {
     check: &'static str,
     verdict: Verdict,
     what: String,
+    /// What was found, for whoever wants to know more.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    details: Vec<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
     remedy: Option<String>,
+    /// What was in force around a child, as a session would record it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    containment: Option<Containment>,
 }
 
 impl Finding {
@@ -80,8 +89,20 @@ impl Finding {
             check,
             verdict,
             what: what.into(),
+            details: Vec::new(),
             remedy: None,
+            containment: None,
         }
+    }
+
+    fn details(mut self, details: Vec<String>) -> Self {
+        self.details = details;
+        self
+    }
+
+    fn of(mut self, containment: Containment) -> Self {
+        self.containment = Some(containment);
+        self
     }
 
     fn remedy(mut self, remedy: impl Into<String>) -> Self {
@@ -115,6 +136,7 @@ pub(crate) fn run(args: &DoctorArgs, app: &mut App) -> Result<Exit, Failure> {
         }
     }
     standing::look(config, &mut findings)?;
+    contained::look(config, &mut findings)?;
     clients::look(config, &configured.file, &mut findings);
     let broken = findings.iter().any(|one| one.verdict == Verdict::Broken);
     print(&findings, app)?;
@@ -149,10 +171,9 @@ fn print(findings: &[Finding], app: &mut App) -> Result<(), Failure> {
                 Verdict::Uncovered => paint.warn("!"),
             };
             writeln!(app.out, "{mark} {}", inert::lines(&one.what))?;
-            if let Some(remedy) = &one.remedy {
-                for line in remedy.lines() {
-                    writeln!(app.out, "    {}", paint.dim(inert::whole(line)))?;
-                }
+            let remedy = one.remedy.iter().flat_map(|remedy| remedy.lines());
+            for line in one.details.iter().map(String::as_str).chain(remedy) {
+                writeln!(app.out, "    {}", paint.dim(inert::whole(line)))?;
             }
         }
     }

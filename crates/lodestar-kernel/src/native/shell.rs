@@ -1,11 +1,11 @@
 //! `shell.run`: a program from a fixed list, without a shell.
 //!
 //! The operator names programs by absolute path; the agent names one of them and its words. Rules
-//! on words cannot contain a program that runs code: it runs as the user. What holds here is that
-//! no other program starts, nothing of the proxy's environment reaches it, it starts in a directory
-//! below the root, and nothing of it outlives the call as far as [`strays`] can see. It stays in
-//! the proxy's session, so a controlling terminal, where there is one, is within its reach; and
-//! descriptors that the proxy itself was started with are not closed for it.
+//! on words cannot contain a program that runs code; the operating system does, by the profile
+//! `controlled-shell` ([`contain`](crate::contain)). Beside that no other program is started here,
+//! nothing of the proxy's environment reaches it, it starts in a directory below the root, and
+//! nothing of it outlives the call as far as [`strays`] can see. It stays in the proxy's session,
+//! so a controlling terminal, where there is one, is within its reach.
 
 mod config;
 pub(crate) mod executable;
@@ -41,6 +41,7 @@ use config::Program;
 use process::{Clients, Confines, End, Ended, Run, Stream};
 
 use super::fs::{Below, Reins, Root, block_of, blocking, explain, only};
+use crate::contain::{OutOfReach, Plan};
 use crate::tool::{Call, Calling, Definition, Effect, NATIVE_SERVER, Output, Tool, ToolError};
 
 /// Longest word: Linux takes no longer one.
@@ -85,6 +86,24 @@ impl ShellRun {
             definition: definition(&shell, scope),
             shell: Arc::new(shell),
         })
+    }
+}
+
+impl ShellConfig {
+    /// What a program of the list may reach when it runs, for whoever wants to try that.
+    pub fn plan(&self, program: &Path, out_of_reach: &OutOfReach) -> Plan {
+        confines(&self.root).plan(program, out_of_reach)
+    }
+}
+
+/// What every program of the list may reach.
+fn confines(root: &Path) -> Confines {
+    Confines {
+        profile: Sandbox::ControlledShell,
+        project: root.to_owned(),
+        reads: Vec::new(),
+        writes: Vec::new(),
+        clients: Clients::Hidden,
     }
 }
 
@@ -174,13 +193,7 @@ impl Shell {
             directory: &directory,
             input: None,
             max_output: self.max_output,
-            confines: Confines {
-                profile: Sandbox::ControlledShell,
-                project: self.root.path().to_owned(),
-                reads: Vec::new(),
-                writes: Vec::new(),
-                clients: Clients::Hidden,
-            },
+            confines: confines(self.root.path()),
         };
         reins.check()?;
         let reins = reins.by(Instant::now() + order.timeout);

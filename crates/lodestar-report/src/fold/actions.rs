@@ -290,6 +290,7 @@ impl Fold<'_> {
             .iter()
             .find_map(|id| self.observed.get(id))
             .copied();
+        let contained = returned.and_then(|seq| self.programs.remove(&seq));
         let Some(sensitivity) = self.action(finished.action).map(|one| one.sensitivity) else {
             return;
         };
@@ -306,6 +307,7 @@ impl Fold<'_> {
                 result: finished.result,
                 micros: Some(finished.duration_micros),
                 returned,
+                contained,
                 problem,
             });
         }
@@ -325,6 +327,7 @@ impl Fold<'_> {
                 result: OutcomeResult::Unknown,
                 micros: None,
                 returned: None,
+                contained: None,
                 problem: Some(because),
             });
         }

@@ -56,6 +56,11 @@ impl Fold<'_> {
         let Some(line) = self.read_line::<ObservedLine>(event) else {
             return;
         };
+        if let Some(action) = line.action
+            && let Some(state) = self.program_contained(event, action)
+        {
+            self.programs.insert(event.seq, state);
+        }
         let id = line.id.or(line.action.map(ObservationId::of_action));
         if let Some(id) = id {
             self.observed.insert(id, event.seq);
@@ -126,16 +131,21 @@ impl Fold<'_> {
                 wary.push(Wary::DriftedDefinition);
             }
             EventType::SERVER_STARTED => {
-                let note = format!("started, containment in force: {}", text("containment"));
-                let server = text("server");
-                if said(&payload, "containment") == NOT_CONTAINED {
-                    self.loose.push(seq);
-                }
-                self.servers.push(ServerNote { seq, server, note });
+                let contained = self.contained(&payload, sensitivity);
+                self.servers.push(ServerNote {
+                    seq,
+                    server: text("server"),
+                    note: format!("started, {}", contained.in_words()),
+                    containment: Some(contained),
+                });
             }
             EventType::SERVER_FAILED => {
-                let (server, note) = (text("server"), format!("failed: {}", text("why")));
-                self.servers.push(ServerNote { seq, server, note });
+                self.servers.push(ServerNote {
+                    seq,
+                    server: text("server"),
+                    note: format!("failed: {}", text("why")),
+                    containment: None,
+                });
             }
             EventType::SERVER_OUTPUT
                 if payload.get("stream").and_then(Value::as_str) == Some("forged") =>
@@ -198,9 +208,6 @@ impl Fold<'_> {
         }
     }
 }
-
-/// What `server.started@1` says of a server that nothing contains.
-const NOT_CONTAINED: &str = "none";
 
 fn said<'a>(payload: &'a Value, name: &str) -> &'a str {
     payload

@@ -3,7 +3,7 @@
 use std::io;
 
 use super::Page;
-use crate::model::{Action, AnswerKind, From, Report, Wary};
+use crate::model::{Action, AnswerKind, From, Report, Wary, in_words};
 use crate::text::{self, Fate};
 use crate::words;
 
@@ -123,6 +123,9 @@ fn ended(action: &Action, page: &mut Page<'_>) -> io::Result<()> {
         if let Some(returned) = ended.returned {
             page.raw(", returned ")?;
             page.cite(&[returned])?;
+        }
+        if let Some(contained) = ended.contained {
+            page.tagged(", ", in_words(contained), "")?;
         }
         if let Some(problem) = &ended.problem {
             page.tagged(": <code>", problem, "</code>")?;

@@ -7,8 +7,8 @@ use lodestar_policy::Mode;
 use super::sections::begin;
 use super::{Page, reliability};
 use crate::calibration::{HEADINGS, numbers, summary};
-use crate::model::{Alert, Calibration, CalibrationInForce, Report};
-use crate::words;
+use crate::model::{Alert, Calibration, CalibrationInForce, Contained, Report};
+use crate::{text, words};
 
 pub(super) fn write(report: &Report, page: &mut Page<'_>) -> io::Result<()> {
     begin("Sentinel alerts", report.alerts.len(), page)?;
@@ -39,10 +39,29 @@ pub(super) fn write(report: &Report, page: &mut Page<'_>) -> io::Result<()> {
         page.cite(&[server.seq])?;
         page.tagged(" <code>", &server.server, "</code>: ")?;
         page.text(&server.note)?;
+        if let Some(contained) = &server.containment {
+            confines(contained, page)?;
+        }
         page.raw("</li>\n")?;
     }
     page.raw("</ul>\n</section>\n")?;
     calibration(report, page)
+}
+
+/// What was in force around a server, tried, and not held.
+fn confines(contained: &Contained, page: &mut Page<'_>) -> io::Result<()> {
+    page.raw("\n<ul>\n")?;
+    for (what, list) in text::confines(contained) {
+        page.tagged("<li>", what, ": ")?;
+        page.tagged("", &list.join(", "), "</li>\n")?;
+    }
+    for (what, list) in text::unconfined(contained) {
+        for one in list {
+            page.tagged("<li>", what, ": ")?;
+            page.tagged("", one, "</li>\n")?;
+        }
+    }
+    page.raw("</ul>\n")
 }
 
 fn alerted(alert: &Alert, page: &mut Page<'_>) -> io::Result<()> {

@@ -3,7 +3,7 @@
 use std::io::{self, Write};
 
 use super::{cited, code, prose};
-use crate::model::{Action, Argument, From, Report};
+use crate::model::{Action, Argument, From, Report, in_words};
 use crate::text::{self, Fate, MOST_LISTED, cite};
 use crate::words;
 
@@ -92,14 +92,16 @@ fn one_action(action: &Action, out: Out<'_>) -> io::Result<()> {
             .micros
             .map(|took| format!(" after {}", text::micros(took)));
         let returned = ended.returned.map(|seq| format!(", returned #{seq}"));
+        let contained = ended.contained.map(|state| format!(", {}", in_words(state)));
         let problem = ended.problem.as_ref().map(|one| format!(": {}", code(one)));
         writeln!(
             out,
-            "  - {}{} (#{}){}{}",
+            "  - {}{} (#{}){}{}{}",
             ended.result,
             took.unwrap_or_default(),
             ended.seq,
             returned.unwrap_or_default(),
+            contained.unwrap_or_default(),
             problem.unwrap_or_default()
         )?;
     }

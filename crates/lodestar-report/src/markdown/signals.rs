@@ -7,8 +7,8 @@ use lodestar_policy::Mode;
 use super::sections::{Out, end, title};
 use super::{code, prose};
 use crate::calibration::{HEADINGS, numbers, summary};
-use crate::model::{Calibration, CalibrationInForce, Report};
-use crate::text::cite;
+use crate::model::{Calibration, CalibrationInForce, Contained, Report};
+use crate::text::{self, cite};
 use crate::words;
 
 pub(super) fn write(report: &Report, out: Out<'_>) -> io::Result<()> {
@@ -52,9 +52,26 @@ pub(super) fn write(report: &Report, out: Out<'_>) -> io::Result<()> {
     for server in &report.servers {
         let (name, note) = (code(&server.server), code(&server.note));
         writeln!(out, "- #{} {name}: {note}", server.seq)?;
+        if let Some(contained) = &server.containment {
+            confines(contained, out)?;
+        }
     }
     end(report.servers.len(), out)?;
     calibration(report, out)
+}
+
+/// What was in force around a server, tried, and not held.
+fn confines(contained: &Contained, out: Out<'_>) -> io::Result<()> {
+    for (what, list) in text::confines(contained) {
+        let list: Vec<String> = list.iter().map(|one| prose(one)).collect();
+        writeln!(out, "  - {what}: {}", list.join(", "))?;
+    }
+    for (what, list) in text::unconfined(contained) {
+        for one in list {
+            writeln!(out, "  - {what}: {}", prose(one))?;
+        }
+    }
+    Ok(())
 }
 
 fn calibration(report: &Report, out: Out<'_>) -> io::Result<()> {

@@ -9,6 +9,7 @@ use lodestar_core::name::PolicyId;
 use lodestar_core::provenance::ValueKind;
 use lodestar_core::sensitivity::Sensitivity;
 use lodestar_core::time::Timestamp;
+use lodestar_kernel::contain::State;
 use serde::Serialize;
 
 use super::{Events, Said};
@@ -262,6 +263,9 @@ pub struct Ended {
     /// What it returned: the event with the observation.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub returned: Option<u64>,
+    /// How far the program was contained that it started, where it says so.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub contained: Option<State>,
     /// What went wrong, or why nobody knows.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub problem: Option<String>,

@@ -5,6 +5,7 @@ use lodestar_core::ladder::Severity;
 use lodestar_core::name::CalibrationClass;
 use lodestar_core::sensitivity::Sensitivity;
 use lodestar_core::time::Timestamp;
+use lodestar_kernel::contain::State;
 use lodestar_kernel::opening::ComputedAt;
 use lodestar_policy::Mode;
 use lodestar_replay::calibration::Computed;
@@ -56,8 +57,48 @@ pub struct ServerNote {
     pub seq: u64,
     /// The server.
     pub server: String,
-    /// In words: how it is contained, or that it failed.
+    /// In words: that it started and how far it is contained, or that it failed.
     pub note: String,
+    /// How it was contained when it started.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub containment: Option<Contained>,
+}
+
+/// What was in force around a server, as the event of its start records it.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Contained {
+    /// How far: never further than what is listed here bears out.
+    pub state: State,
+    /// The profiles whose union it was granted.
+    pub profiles: Vec<String>,
+    /// What of the system enforced it.
+    pub layers: Vec<String>,
+    /// Its ways out, in words.
+    pub network: String,
+    /// What was tried inside, before its program began, and was refused.
+    pub refused: Vec<String>,
+    /// What was tried there and was not refused.
+    pub open: Vec<String>,
+    /// What does not hold, in the record's words.
+    pub gaps: Vec<String>,
+    /// What holds and is less than one may think, in the record's words.
+    pub notes: Vec<String>,
+}
+
+impl Contained {
+    /// How far, in words.
+    pub fn in_words(&self) -> &'static str {
+        in_words(self.state)
+    }
+}
+
+/// How far something is contained, in words.
+pub(crate) fn in_words(state: State) -> &'static str {
+    match state {
+        State::Absent => "not contained",
+        State::Partial => "contained in part",
+        State::Proved => "contained, proved",
+    }
 }
 
 /// A calibration that was recorded.

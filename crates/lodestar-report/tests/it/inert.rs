@@ -37,7 +37,12 @@ async fn page_of(text: &str) -> (String, String) {
     session
         .note_proxied(EventType::TOOL_DRIFTED, &drifted)
         .unwrap();
-    let started = json!({"server": text, "containment": text});
+    let confinement = json!({
+        "state": "partial", "profiles": [text], "landlock": 6, "namespaces": true, "filtered": true,
+        "network": text, "tried": [{"attempt": text, "refused": true}, {"attempt": text, "refused": false}],
+        "gaps": [text], "notes": [text],
+    });
+    let started = json!({"server": text, "containment": "partial", "confinement": confinement});
     session
         .note_proxied(EventType::SERVER_STARTED, &started)
         .unwrap();

@@ -3,6 +3,7 @@
 
 mod again;
 mod bundles;
+mod contained;
 #[path = "../../../lodestar-guard/tests/it/governed.rs"]
 #[allow(
     dead_code,

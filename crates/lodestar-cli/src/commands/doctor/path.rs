@@ -1,7 +1,7 @@
 //! The configured path, tried: the proxy, its gate, its approvals, its own protection, its log.
 
 use std::collections::BTreeSet;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use lodestar_core::event::EventType;
@@ -27,6 +27,8 @@ use crate::installation::{Installation, fresh_key};
 
 /// The log of the doctor's session, among its notes.
 const LOG: &str = "log";
+/// The canary's own folder among them.
+const NOTES: &str = "canary";
 /// How long a session may take to look at an approval.
 const LOOKING: Duration = Duration::from_secs(2);
 /// How long a server may take before the doctor asks anything, beside its own deadline.
@@ -46,7 +48,7 @@ impl Drop for Scratch {
 
 impl Scratch {
     fn notes_file(&self) -> PathBuf {
-        self.notes.path().join("notes")
+        notes_file(self.notes.path())
     }
 
     /// What reached the canary: how often each tool.
@@ -57,6 +59,11 @@ impl Scratch {
             .filter_map(|line| serde_json::from_str::<Value>(line).ok());
         calls.filter(|call| call["name"] == tool).count()
     }
+}
+
+/// Where the canary notes what reaches it: in a folder that it alone may write.
+fn notes_file(scratch: &Path) -> PathBuf {
+    scratch.join(NOTES).join("notes")
 }
 
 pub(super) fn try_it(
@@ -107,6 +114,9 @@ fn prepare(configured: &Configured) -> Result<Scratch, Failure> {
     };
     let mut all: Map<String, Value> = parsed.map_err(Failure::usage)?;
     let notes = tempfile::tempdir().map_err(Failure::io(std::env::temp_dir()))?;
+    // It is contained as every server is.
+    let own = notes.path().join(NOTES);
+    std::fs::create_dir(&own).map_err(Failure::io(&own))?;
     let program = std::env::current_exe().map_err(Failure::io("lodestar"))?;
     all.insert("session_id".to_owned(), "auto".into());
     all.insert("actor_id".to_owned(), "lodestar-doctor".into());
@@ -127,8 +137,8 @@ fn prepare(configured: &Configured) -> Result<Scratch, Failure> {
         servers.push(json!({
             "name": NAME,
             "command": program.to_string_lossy(),
-            "args": ["doctor", "--canary", notes.path().join("notes").to_string_lossy()],
-            "write": [notes.path().to_string_lossy()],
+            "args": ["doctor", "--canary", notes_file(notes.path()).to_string_lossy()],
+            "write": [own.to_string_lossy()],
         }));
     }
     let grades = all.entry("tool_defaults").or_insert_with(|| json!({}));

@@ -84,7 +84,7 @@ pub(crate) enum Clients {
 }
 
 impl Confines {
-    fn plan(&self, program: &Path, out_of_reach: &OutOfReach) -> Plan {
+    pub(crate) fn plan(&self, program: &Path, out_of_reach: &OutOfReach) -> Plan {
         let mut out_of_reach = out_of_reach.clone();
         if self.clients == Clients::Fixed {
             let hidden = std::mem::take(&mut out_of_reach.hidden);

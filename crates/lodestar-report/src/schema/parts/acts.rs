@@ -6,6 +6,7 @@ use lodestar_core::ladder::{RUNGS, Verdict};
 use lodestar_core::sensitivity::Sensitivity;
 use serde_json::Value;
 
+use super::signals::states;
 use crate::model::{AnswerKind, CanUndo, ForgedKind, From};
 use crate::schema::{
     May, Member, Must, count, digest, events, list, object, part, seq, text, time, words_of,
@@ -39,6 +40,12 @@ pub(super) fn action() -> Vec<Member> {
         ),
         ("micros", May, "How long it took, in microseconds.", count()),
         ("returned", May, "The event with what it returned.", seq()),
+        (
+            "contained",
+            May,
+            "How far the program was contained that it started.",
+            states(),
+        ),
         (
             "problem",
             May,

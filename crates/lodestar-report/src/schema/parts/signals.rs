@@ -3,6 +3,7 @@
 use lodestar_core::calibration::BINS;
 use lodestar_core::ladder::Severity;
 use lodestar_core::sensitivity::Sensitivity;
+use lodestar_kernel::contain::State;
 use lodestar_policy::Mode;
 use serde_json::{Value, json};
 
@@ -54,10 +55,64 @@ pub(super) fn server() -> Value {
         (
             "note",
             Must,
-            "How it is contained, or that it failed.",
+            "That it started and how far it is contained, or that it failed.",
             text(),
         ),
+        (
+            "containment",
+            May,
+            "How it was contained when it started.",
+            contained(),
+        ),
     ])
+}
+
+fn contained() -> Value {
+    object(vec![
+        (
+            "state",
+            Must,
+            "How far: never further than what is listed here bears out.",
+            states(),
+        ),
+        (
+            "profiles",
+            Must,
+            "The profiles whose union it was granted.",
+            list(text()),
+        ),
+        (
+            "layers",
+            Must,
+            "What of the system enforced it.",
+            list(text()),
+        ),
+        ("network", Must, "Its ways out, in words.", text()),
+        (
+            "refused",
+            Must,
+            "What was tried inside, before its program began, and was refused.",
+            list(text()),
+        ),
+        (
+            "open",
+            Must,
+            "What was tried there and was not refused.",
+            list(text()),
+        ),
+        ("gaps", Must, "What does not hold.", list(text())),
+        (
+            "notes",
+            Must,
+            "What holds and is less than one may think.",
+            list(text()),
+        ),
+    ])
+}
+
+/// How far something is contained.
+pub(super) fn states() -> Value {
+    words_of(&[State::Absent, State::Partial, State::Proved])
 }
 
 pub(super) fn calibration() -> Value {
