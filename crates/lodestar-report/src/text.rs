@@ -5,7 +5,8 @@ use lodestar_core::ladder::Verdict;
 use lodestar_kernel::contain::State;
 
 use crate::model::{
-    Action, Belief, CanUndo, Contained, Decision, Ended, ImageKept, Judged, Report, Request, Undoes, Wary,
+    Action, Belief, CanUndo, Contained, Decision, Ended, ImageKept, Judged, Report, Request,
+    Undoes, Wary,
 };
 use crate::words;
 

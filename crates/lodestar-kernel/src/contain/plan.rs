@@ -94,6 +94,8 @@ pub struct Plan {
     pub project: PathBuf,
     /// The home of the user, where toolchains are.
     pub home: Option<PathBuf>,
+    /// Places whose programs it runs, beyond those of the system.
+    pub programs: Vec<PathBuf>,
     /// Places to read, beyond the profiles.
     pub reads: Vec<PathBuf>,
     /// Places to write, beyond the profiles.
@@ -216,6 +218,7 @@ impl Plan {
             program: program.into(),
             project: project.into(),
             home: std::env::home_dir(),
+            programs: Vec::new(),
             reads: Vec::new(),
             writes: Vec::new(),
             network: None,
@@ -244,6 +247,7 @@ impl Plan {
         let mut system: Vec<PathBuf> = SYSTEM.iter().chain(&NAMES).map(PathBuf::from).collect();
         system.extend(in_home(&TOOLCHAINS));
         system.extend(self.program_place());
+        system.extend(self.programs.iter().cloned());
         let mut reads = vec![self.project.clone()];
         reads.extend(self.reads.iter().cloned());
         let mut writes = self.writes.clone();

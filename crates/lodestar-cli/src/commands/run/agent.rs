@@ -233,6 +233,9 @@ fn plan(args: &AgentArgs, config: &Config, keys: &Path, ways: &Ways) -> Result<P
         });
         each.collect()
     };
+    // Agents run what lies in a project; and what leads to Lodestar from inside is this very program.
+    plan.programs = vec![config.root().to_owned()];
+    plan.programs.extend(std::env::current_exe().ok());
     plan.reads = absolute(&args.read)?;
     plan.writes = absolute(&args.write)?;
     // What a package runner would get by its name alone is not declared.
