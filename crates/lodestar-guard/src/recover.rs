@@ -80,6 +80,40 @@ impl Recovered {
     }
 }
 
+/// Which session is wanted.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum Wanted {
+    /// The latest that still waits.
+    Any,
+    /// The one of this name.
+    This(SessionId),
+    /// The latest of a conversation; the names of its sessions begin so.
+    Conversation(String),
+}
+
+/// How the names of sessions begin that belong to a conversation. Whatever else starts in the project leaves
+/// one alone that still waits for people: its conversation comes back to it.
+pub(crate) const OF_CONVERSATION: &str = "hook-";
+
+impl Wanted {
+    fn fits(&self, session: &SessionId) -> bool {
+        match self {
+            Self::Any => !session.as_str().starts_with(OF_CONVERSATION),
+            Self::This(wanted) => wanted == session,
+            Self::Conversation(prefix) => session
+                .as_str()
+                .strip_prefix(prefix.as_str())
+                .is_some_and(|rest| rest.starts_with('-')),
+        }
+    }
+
+    /// Whether a session is somebody else's to come back to.
+    fn leaves(&self, session: &SessionId) -> bool {
+        let of_conversation = session.as_str().starts_with(OF_CONVERSATION);
+        !self.fits(session) && (of_conversation || matches!(self, Self::Conversation(_)))
+    }
+}
+
 /// Ends every session of the project that is neither closed nor running, and takes up the latest that
 /// still waits for people. The first that cannot be read is named: nothing is built on a log that does
 /// not hold.
@@ -87,7 +121,7 @@ pub(crate) fn interrupted(
     log: &ProjectLog,
     (keys, options): (&Keys, &WriterOptions),
     opening: &Opening,
-    wanted: Option<&SessionId>,
+    wanted: &Wanted,
     now: Timestamp,
     open_store: &dyn Fn() -> Result<Box<dyn Store>, GuardError>,
 ) -> Result<Recovered, GuardError> {
@@ -110,6 +144,9 @@ pub(crate) fn interrupted(
                  says more"
             ))
         };
+        if wanted.leaves(session) && Past::of(&dir).map_err(named)?.waits(now) {
+            continue;
+        }
         let writer = match LogWriter::reopen_as_seen(log, session, facts, options) {
             Ok(writer) => writer,
             // Somebody else has dealt with it, or it was stopped before anybody was told of it.
@@ -129,7 +166,7 @@ pub(crate) fn interrupted(
             request,
             closing,
         }));
-        let fits = wanted.is_none_or(|wanted| wanted == session) && is_same(&past, opening);
+        let fits = wanted.fits(session) && is_same(&past, opening);
         if recovered.again.is_none() && past.waits(now) && fits {
             recovered.again = Some(TakenUp { writer, past });
         } else {

@@ -48,7 +48,9 @@ pub(crate) fn registry(
             .iter()
             .any(|prefix| name.starts_with(prefix.as_str()))
     };
-    for name in config.tool_defaults.keys().filter(|name| !is_absent(name)) {
+    // The built-in tools of clients are there when one of their conversations is.
+    let elsewhere = |name: &&String| is_absent(name) || crate::hook::is_built_in(name);
+    for name in config.tool_defaults.keys().filter(|name| !elsewhere(name)) {
         registry
             .check_grades([name])
             .map_err(|problem| misplaced(config, name, problem))?;

@@ -22,7 +22,7 @@ use crate::config::{Backend, Config, SessionName};
 use crate::error::GuardError;
 use crate::in_force::read;
 use crate::keys::Keys;
-use crate::recover::{self, Abandoned, Ended, Past, Recovered, TakenUp};
+use crate::recover::{self, Abandoned, Ended, Past, Recovered, TakenUp, Wanted};
 use crate::surroundings::SystemSurroundings;
 
 pub(super) fn policy_record(gate: &Gate) -> PolicyRecord {
@@ -87,10 +87,10 @@ pub(super) struct Begun {
 }
 
 impl Begun {
-    /// Ends what crashed, and takes up the session that still waits for people, or creates one; `without`
-    /// is what a harness has taken out.
+    /// Ends what crashed, and takes up the session that still waits for people, or creates one: that of a
+    /// conversation, if there is one. `without` is what a harness has taken out.
     pub(super) fn begin(
-        config: &Config,
+        (config, conversation): (&Config, Option<String>),
         keys: &Keys,
         log: &ProjectLog,
         opening: &Opening,
@@ -98,16 +98,17 @@ impl Begun {
     ) -> Result<Self, OpenError> {
         let options = WriterOptions::new(Arc::clone(&keys.log)).without(without);
         let mut surroundings = SystemSurroundings::default();
-        let wanted = match &config.session_id {
-            SessionName::Given(session) => Some(session),
-            SessionName::Auto => None,
+        let wanted = match (conversation, &config.session_id) {
+            (Some(prefix), _) => Wanted::Conversation(prefix),
+            (None, SessionName::Given(session)) => Wanted::This(session.clone()),
+            (None, SessionName::Auto) => Wanted::Any,
         };
         let now = Clock::system().now();
         let Recovered {
             again,
             abandoned,
             ended,
-        } = recover::interrupted(log, (keys, &options), opening, wanted, now, &|| {
+        } = recover::interrupted(log, (keys, &options), opening, &wanted, now, &|| {
             open_store(config).map_err(|problem| GuardError::Unreadable(problem.to_string()))
         })?;
         let mut store = open_store(config)?;
@@ -115,8 +116,11 @@ impl Begun {
         let (writer, past) = match again {
             Some(TakenUp { writer, past }) => (writer, Some(past)),
             None => {
-                let session = wanted.cloned();
-                let session = session.unwrap_or_else(|| surroundings.new_session("s"));
+                let session = match wanted {
+                    Wanted::This(session) => session,
+                    Wanted::Any => surroundings.new_session("s"),
+                    Wanted::Conversation(prefix) => surroundings.new_session(&prefix),
+                };
                 let actor = &config.actor_id;
                 let writer = LogWriter::create(log, &session, actor, opening, &options)?;
                 (writer, None)
