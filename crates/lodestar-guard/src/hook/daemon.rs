@@ -222,14 +222,22 @@ impl Daemon {
             return;
         }
         let Ok(_room) = self.room.try_acquire() else {
-            say(&mut stream, &Told::Problem("too many hooks at once".to_owned())).await;
+            say(
+                &mut stream,
+                &Told::Problem("too many hooks at once".to_owned()),
+            )
+            .await;
             return;
         };
         let mut heard = Vec::new();
         let pass = timeout(PASS_WITHIN, read_line(&mut stream, &mut heard, MAX_PASS)).await;
         let Ok(Ok(pass)) = pass else { return };
         if sha256(&pass) != self.pass {
-            say(&mut stream, &Told::Problem("that is not the pass".to_owned())).await;
+            say(
+                &mut stream,
+                &Told::Problem("that is not the pass".to_owned()),
+            )
+            .await;
             return;
         }
         let asked = timeout(SAID_WITHIN, read_line(&mut stream, &mut heard, MAX_ASKED)).await;

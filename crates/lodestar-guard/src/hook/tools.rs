@@ -52,9 +52,9 @@ pub(super) fn word(client: Client) -> &'static str {
 pub(super) enum Sort {
     /// Reads a file of the project.
     Read,
-    /// Reads a file from elsewhere.
+    /// Reads or searches elsewhere.
     ReadOutside,
-    /// Lists or searches.
+    /// Lists or searches the project.
     Find,
     /// Changes a part of a file of the project.
     Edit,
@@ -130,8 +130,8 @@ impl Sort {
     fn does(self) -> &'static str {
         match self {
             Self::Read => "reads a file of the project",
-            Self::ReadOutside => "reads a file outside of the project",
-            Self::Find => "lists or searches files",
+            Self::ReadOutside => "reads, lists or searches outside of the project",
+            Self::Find => "lists or searches the project",
             Self::Edit => "changes a part of a file of the project",
             Self::Write => "writes a file of the project",
             Self::WriteOutside => "writes or changes a file outside of the project",
@@ -296,10 +296,7 @@ impl Sort {
                 PATHS,
                 CONTENTS,
             ],
-            Self::Fetch => &[
-                ("url", "string", Some(ArgumentRole::Destination)),
-                CONTENTS,
-            ],
+            Self::Fetch => &[("url", "string", Some(ArgumentRole::Destination)), CONTENTS],
             Self::Search | Self::Agent | Self::Note => &[CONTENTS],
             Self::Mcp | Self::Other => &[],
         }

@@ -134,7 +134,11 @@ impl Asking {
         exchange(stream, &place, &Asked::Stop)?;
         let until = Instant::now() + STOPPED_WITHIN;
         // It lets go of its lock when all sessions are closed.
-        while place.lock(Lock::Daemon).map_err(Unavailable::Lost)?.is_none() {
+        while place
+            .lock(Lock::Daemon)
+            .map_err(Unavailable::Lost)?
+            .is_none()
+        {
             if Instant::now() >= until {
                 return Err(Unavailable::Lost(io::ErrorKind::TimedOut.into()));
             }
@@ -199,7 +203,9 @@ impl Asking {
                 return Ok(stream);
             }
             if starting.is_none() {
-                starting = place.lock(Lock::Starting).map_err(Unavailable::NotStarted)?;
+                starting = place
+                    .lock(Lock::Starting)
+                    .map_err(Unavailable::NotStarted)?;
                 // One that ends holds its lock until its sessions are closed.
                 let running = place.lock(Lock::Daemon).map_err(Unavailable::NotStarted)?;
                 match (&starting, running) {

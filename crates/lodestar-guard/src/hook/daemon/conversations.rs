@@ -95,7 +95,9 @@ impl Conversations {
                 return Ok(());
             }
             let slots = slots.iter();
-            slots.map(|(key, slot)| (key.clone(), Arc::clone(slot))).collect()
+            slots
+                .map(|(key, slot)| (key.clone(), Arc::clone(slot)))
+                .collect()
         };
         let quiet = slots.iter().filter_map(|(key, slot)| {
             let slot = slot.try_lock().ok()?;
@@ -103,7 +105,10 @@ impl Conversations {
             (!conversation.has_open_uses()).then(|| (conversation.quiet_for(), key.clone()))
         });
         match quiet.max() {
-            Some((_, key)) => self.close(&key, "another conversation needed its place").await,
+            Some((_, key)) => {
+                self.close(&key, "another conversation needed its place")
+                    .await
+            }
             None => Err(format!(
                 "{MAX_CONVERSATIONS} conversations are at work, which is as many as one daemon takes"
             )),

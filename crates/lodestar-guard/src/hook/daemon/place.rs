@@ -251,7 +251,16 @@ mod tests {
     #[test]
     fn every_conversation_gives_a_name_that_a_session_can_have_and_no_other_conversation_has() {
         let long = "x".repeat(10_000);
-        let words = ["", "..", "a/../../b", "abc", "abc ", "a\nb", "ä", long.as_str()];
+        let words = [
+            "",
+            "..",
+            "a/../../b",
+            "abc",
+            "abc ",
+            "a\nb",
+            "ä",
+            long.as_str(),
+        ];
         let mut seen = std::collections::BTreeSet::new();
         for said in words {
             let name = sessions_of(Client::ClaudeCode, said);

@@ -173,7 +173,7 @@ fn of_files(used: &Use, cwd: &Path, root: &Path, inside: Sort) -> Option<(Sort, 
     let all_inside = paths.iter().all(|path| places::lies_in(root, path));
     let sort = match (inside, all_inside) {
         (Sort::Edit | Sort::Write, false) => Sort::WriteOutside,
-        (Sort::Read, false) => Sort::ReadOutside,
+        (Sort::Read | Sort::Find, false) => Sort::ReadOutside,
         (sort, _) => sort,
     };
     let Sorted { contents, rest, .. } = sorted;

@@ -70,7 +70,7 @@ mod tests {
             "../elsewhere/x",
             "out/x",
             "dangling",
-            "out/../project/src",
+            "out/../elsewhere/x",
             "missing/../../../x",
             "/etc/passwd",
         ];
