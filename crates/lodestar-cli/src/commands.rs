@@ -13,6 +13,7 @@ mod gateway;
 mod guard;
 mod halt;
 mod harness;
+pub(crate) mod hook;
 mod import;
 mod init;
 mod log;
@@ -65,6 +66,8 @@ pub(crate) enum Command {
     Doctor(doctor::DoctorArgs),
     /// Run an agent in a governed session
     Guard(guard::GuardArgs),
+    /// Govern the built-in tools of clients
+    Hook(hook::HookArgs),
     /// Look at, check, sign and test the policy
     Policy(policy::PolicyArgs),
     /// Look at the tools, and grade them
@@ -129,6 +132,7 @@ pub(crate) fn run(command: Command, app: &mut App) -> Result<Exit, Failure> {
         Command::Init(args) => init::run(&args, app),
         Command::Doctor(args) => doctor::run(&args, app),
         Command::Guard(args) => guard::run(&args, app),
+        Command::Hook(args) => hook::run(&args, app),
         Command::Policy(args) => policy::run(&args, app),
         Command::Tools(args) => tools::run(&args, app),
         Command::Halt(args) => halt::run(&args, app),

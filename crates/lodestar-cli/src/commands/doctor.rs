@@ -6,6 +6,8 @@ mod clients;
 mod path;
 mod standing;
 
+pub(crate) use self::clients::is_this_program;
+
 use std::io::Write as _;
 use std::path::PathBuf;
 

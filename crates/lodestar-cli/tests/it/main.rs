@@ -21,6 +21,7 @@ mod guard;
 mod guides;
 mod halt;
 mod help;
+mod hooks;
 mod import;
 mod init;
 mod inside;

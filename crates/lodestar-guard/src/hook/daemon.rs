@@ -13,6 +13,7 @@ mod place;
 mod wire;
 
 pub use ask::{Asking, Unavailable, ask, stop};
+pub use place::configuration_above;
 
 use std::fs::File;
 use std::future::Future;
@@ -33,7 +34,7 @@ use tokio::time::timeout;
 use self::conversations::Conversations;
 use self::place::{Belongs, Lock, Place};
 use self::wire::{Asked, MAX_ASKED, Told};
-use super::{Answer, Client, Event, Incoming, Kind, tools};
+use super::{Answer, Client, Event, Incoming, Kind, Use, tools};
 use crate::attend::Attendant;
 use crate::config::Config;
 use crate::installation::Installation;
@@ -156,6 +157,7 @@ impl Daemon {
     pub fn bind(settings: Settings) -> Result<(Arc<Self>, UnixListener), DaemonError> {
         let place = Place::of(&settings.installation, &settings.root);
         place.make()?;
+        place::forget_old(&settings.installation);
         let lock = place.lock(Lock::Daemon)?.ok_or(DaemonError::Running)?;
         // Before anybody can connect: whoever does finds the pass of this daemon.
         let pass = place.make_pass()?;
@@ -293,7 +295,7 @@ impl Daemon {
 
     async fn decide(&self, incoming: &Incoming, stop: &Stop) -> Decided {
         if self.over.is_stopped() {
-            return refuse("the daemon is about to end; try again in a moment");
+            return refuse(ENDING);
         }
         if let Event::Ended { reason } = &incoming.event {
             let reason = format!("the client ended it: {}", Excerpt::of(reason));
@@ -304,13 +306,10 @@ impl Daemon {
                 Err(problem) => refuse(&problem),
             };
         }
-        if let Event::Before { r#use } = &incoming.event
-            && r#use.kind == Kind::Mcp
-            && server_of(&r#use.tool).is_some_and(|server| {
-                (self.settings.is_proxy)(incoming.client, &self.settings.root, server)
-            })
+        if let Event::Before { r#use } | Event::After { r#use, .. } = &incoming.event
+            && self.is_of_proxy(incoming.client, r#use).await
         {
-            // It is judged there, with its arguments as they arrive.
+            // It is judged and recorded there, as it arrives.
             return proceed();
         }
         let opened = self.conversations.find_or_open(self, incoming).await;
@@ -337,13 +336,6 @@ impl Daemon {
                 result,
                 failed,
             } => {
-                if r#use.kind == Kind::Mcp
-                    && server_of(&r#use.tool).is_some_and(|server| {
-                        (self.settings.is_proxy)(incoming.client, &self.settings.root, server)
-                    })
-                {
-                    return proceed();
-                }
                 let told = tools::Told {
                     result: result.clone(),
                     failed: *failed,
@@ -356,7 +348,25 @@ impl Daemon {
             Err(problem) => refuse(&problem),
         }
     }
+
+    /// Whether a use is one of a tool behind the project's own proxy.
+    async fn is_of_proxy(&self, client: Client, used: &Use) -> bool {
+        let server = server_of(&used.tool).filter(|_| used.kind == Kind::Mcp);
+        let Some(server) = server.map(str::to_owned) else {
+            return false;
+        };
+        let (is_proxy, root) = (
+            Arc::clone(&self.settings.is_proxy),
+            self.settings.root.clone(),
+        );
+        // It reads the files of clients.
+        let looking = tokio::task::spawn_blocking(move || is_proxy(client, &root, &server));
+        looking.await.unwrap_or(false)
+    }
 }
+
+/// What is said to a hook that comes too late.
+const ENDING: &str = "the daemon is about to end; try again in a moment";
 
 /// What a hook is answered; and the use, if it was cleared.
 struct Decided {
@@ -379,7 +389,7 @@ fn refuse(problem: &str) -> Decided {
     }
 }
 
-/// The server in a client's name for a tool: `mcp__server__tool`, or `mcp_server_tool` with one name each.
+/// The server in a client's name for a tool, `mcp__server__tool`. What is named otherwise is nobody's proxy.
 fn server_of(tool: &str) -> Option<&str> {
     let rest = tool.strip_prefix("mcp__")?;
     rest.split_once("__").map(|(server, _)| server)

@@ -412,6 +412,26 @@ async fn operators_grade_built_in_tools_and_misspelt_ones_are_mistakes() {
     session.open().await.unwrap().close("done").await.unwrap();
 }
 
+/// One policy is for the proxy and for hooks, and may name the tools of both.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_policy_decides_on_built_in_tools_by_name() {
+    let config = CONFIG.replace("auto_approve_ceiling = 3", "");
+    let config = format!("{config}[policy]\nfile = \"p.cedar\"\nallow_unsigned = true\n");
+    let mut hooked = Hooked::with(&config).await;
+    let policy = "@id(\"a\") permit(principal, action == Action::\"run:claude-code.read\", resource);\n\
+                  @id(\"b\") permit(principal, action == Action::\"run:mcp.files.write\", resource);\n";
+    std::fs::write(hooked.file("p.cedar"), policy).unwrap();
+    hooked.runs("c", &read("1", "a.md"), json!("x")).await;
+    refused(&hooked.before("c", &shell("2", "ls")).await);
+    hooked.end().await;
+    let misspelt = policy.replace("claude-code.read", "claude-code.raed");
+    std::fs::write(hooked.file("p.cedar"), misspelt).unwrap();
+    hooked.start();
+    let answer = hooked.say("d", Event::Started).await;
+    assert!(refused(&answer).contains("claude-code.raed"), "{answer:?}");
+    hooked.end().await;
+}
+
 #[tokio::test(flavor = "multi_thread")]
 async fn a_daemon_that_is_ended_leaves_nothing_open_and_the_next_goes_on() {
     let mut hooked = Hooked::new().await;

@@ -120,13 +120,19 @@ impl Asking {
         }
     }
 
+    /// Starts the daemon of a project, unless it runs, and waits until it listens.
+    pub fn start_at(&self, root: &Path) -> Result<(), Unavailable> {
+        let root = real(root)?;
+        let place = Place::of(&self.installation, &root);
+        match self.connect(&place)? {
+            Some(_) => Ok(()),
+            None => self.start(&place, &root).map(drop),
+        }
+    }
+
     /// Tells the daemon of a project to end; whether there was one.
     pub fn stop(&self, root: &Path) -> Result<bool, Unavailable> {
-        let failed = |problem| FileError::Io {
-            path: root.to_owned(),
-            problem,
-        };
-        let root = root.canonicalize().map_err(failed)?;
+        let root = real(root)?;
         let place = Place::of(&self.installation, &root);
         let Some(stream) = self.connect(&place)? else {
             return Ok(false);
@@ -224,10 +230,18 @@ impl Asking {
     }
 }
 
+fn real(root: &Path) -> Result<PathBuf, FileError> {
+    root.canonicalize().map_err(|problem| FileError::Io {
+        path: root.to_owned(),
+        problem,
+    })
+}
+
 /// Starts a daemon that has nothing of this process but its environment.
 fn spawn(program: &Path, root: &Path) -> io::Result<()> {
     let mut command = Command::new(program);
-    command.args(["hook", "daemon", "--root"]).arg(root);
+    command.args(["hook", "daemon", "--foreground", "--root"]);
+    command.arg(root);
     command.current_dir(root);
     command.stdin(Stdio::null());
     command.stdout(Stdio::null()).stderr(Stdio::null());

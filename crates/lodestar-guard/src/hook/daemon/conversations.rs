@@ -61,30 +61,44 @@ impl Conversations {
         daemon: &Daemon,
         incoming: &Incoming,
     ) -> Result<Arc<Conversation>, String> {
-        if !self.slots().contains_key(&key(incoming)) {
-            self.make_room().await?;
-        }
-        let slot = Arc::clone(self.slots().entry(key(incoming)).or_default());
-        let mut held = slot.lock().await;
-        if let Some(conversation) = &*held {
-            conversation.touch();
-            return Ok(Arc::clone(conversation));
-        }
-        let _turn = self.opening.lock().await;
-        match open(&daemon.settings, incoming).await {
-            Ok(conversation) => {
-                let conversation = Arc::new(conversation);
-                *held = Some(Arc::clone(&conversation));
-                // Whoever closed it meanwhile took the slot away.
-                self.slots().insert(key(incoming), Arc::clone(&slot));
-                Ok(conversation)
+        let key = key(incoming);
+        loop {
+            if !self.slots().contains_key(&key) {
+                self.make_room().await?;
             }
-            Err(why) => {
-                // One that cannot be opened takes no room.
-                self.slots().remove(&key(incoming));
-                Err(why)
+            let slot = Arc::clone(self.slots().entry(key.clone()).or_default());
+            let mut held = slot.lock().await;
+            // Whoever closed it meanwhile took the slot away.
+            if !self.is_current(&key, &slot) {
+                continue;
+            }
+            if let Some(conversation) = &*held {
+                conversation.touch();
+                return Ok(Arc::clone(conversation));
+            }
+            let _turn = self.opening.lock().await;
+            let opened = match daemon.over.is_stopped() {
+                true => Err(super::ENDING.to_owned()),
+                false => open(&daemon.settings, incoming).await,
+            };
+            match opened {
+                Ok(conversation) => {
+                    let conversation = Arc::new(conversation);
+                    *held = Some(Arc::clone(&conversation));
+                    return Ok(conversation);
+                }
+                Err(why) => {
+                    // One that cannot be opened takes no room.
+                    self.slots().remove(&key);
+                    return Err(why);
+                }
             }
         }
+    }
+
+    fn is_current(&self, key: &Key, slot: &Slot) -> bool {
+        let slots = self.slots();
+        slots.get(key).is_some_and(|now| Arc::ptr_eq(now, slot))
     }
 
     /// Closes the one that was silent longest, where all places are taken.
@@ -156,7 +170,9 @@ impl Conversations {
             Some(conversation) => conversation.close(reason).await,
             None => Ok(()),
         };
-        self.slots().remove(key);
+        if self.is_current(key, &slot) {
+            self.slots().remove(key);
+        }
         closed.map_err(|problem| problem.to_string())
     }
 }

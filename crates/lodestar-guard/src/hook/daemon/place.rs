@@ -17,6 +17,7 @@ use std::io::{self, Write as _};
 use std::os::unix::ffi::OsStrExt as _;
 use std::os::unix::fs::{MetadataExt as _, OpenOptionsExt as _, PermissionsExt as _};
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 use lodestar_core::digest::sha256;
 
@@ -161,7 +162,7 @@ impl Lock {
 }
 
 /// The configuration of the project that a folder lies in: the nearest, from there upwards.
-pub(super) fn configuration_above(folder: &Path) -> Option<PathBuf> {
+pub fn configuration_above(folder: &Path) -> Option<PathBuf> {
     let folder = folder.canonicalize().ok()?;
     folder.ancestors().find_map(|folder| {
         let mut files = CONFIGURATIONS.iter().map(|name| folder.join(name));
@@ -233,6 +234,21 @@ impl Belongs {
     pub(super) fn forget(&self) {
         // One that stays says the same as before.
         let _ = std::fs::remove_file(&self.file);
+    }
+}
+
+/// How long it is remembered where a conversation belongs that never said that it is over.
+const REMEMBERED: Duration = Duration::from_secs(30 * 86_400);
+
+/// Forgets conversations that nobody will come back to.
+pub(super) fn forget_old(installation: &Installation) {
+    let entries = std::fs::read_dir(installation.dir().join(FOLDER).join("of"));
+    for entry in entries.into_iter().flatten().flatten() {
+        let written = entry.metadata().and_then(|found| found.modified());
+        let age = written.ok().and_then(|written| written.elapsed().ok());
+        if age.is_some_and(|age| age > REMEMBERED) {
+            let _ = std::fs::remove_file(entry.path());
+        }
     }
 }
 

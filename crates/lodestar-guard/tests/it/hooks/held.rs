@@ -136,14 +136,27 @@ async fn a_hook_that_goes_away_spends_nothing() {
 #[tokio::test(flavor = "multi_thread")]
 async fn a_conversation_comes_back_to_what_it_asked_for() {
     let mut hooked = Hooked::with(&config(0)).await;
+    let text = "tell anna@corp.example".to_owned();
+    hooked.say("c", Event::Prompt { text }).await;
     refused(&hooked.before("c", &fetch("1")).await);
     hooked.end().await;
     hooked.start();
     hooked.runs("other", &read("1", "a.md"), json!("x")).await;
     answer(&hooked.project.root, ApprovalDecision::Grant);
     hooked.runs("c", &fetch("2"), json!("a page")).await;
+    let mail = json!({"note": "anna@corp.example"});
+    refused(
+        &hooked
+            .before("c", &used("Mail", Kind::Other, Some("3"), mail))
+            .await,
+    );
     hooked.end().await;
     let events = hooked.events("c");
     assert_eq!(count(&events, "action.cleared"), 1);
     assert_eq!(count(&events, "approval.expired"), 0);
+    // What the user had said before still counts.
+    let mailed = of(&events, "action.proposed").last().copied().unwrap();
+    let mut values = mailed["provenance"].as_array().unwrap().iter();
+    let note = values.find(|one| one["pointer"] == "/rest/note").unwrap();
+    assert_eq!(note["label"], "given");
 }
