@@ -12,6 +12,7 @@ mod firewall;
 mod gate;
 mod gateway;
 mod holds;
+mod hook;
 mod proxy;
 mod report;
 mod session;
@@ -24,7 +25,7 @@ const HELP: &str = "\
 Measures Lodestar against fair limits, as ratios taken in one run.
 
 usage: lodestar-bench [all | verify | append | barrier | firewall | gate | call | holds | proxy |
-                      report | gateway]
+                      report | gateway | hook]
                       [--events N] [--beliefs N] [--calls N] [--json]
 
   verify    `lodestar log verify` of a large session ÷ `openssl dgst -sha256` of the same file
@@ -47,6 +48,8 @@ usage: lodestar-bench [all | verify | append | barrier | firewall | gate | call 
   gateway   heartbeats a second with signatures verified, of the service alone and by HTTP; ÷ the signature
             checks and ÷ the bare rows alone; with ten thousand devices ÷ with a hundred; a run of 10,000
             events verified, replayed and graded
+
+  hook      what a hook of a client adds to the bare start of the same binary, with its daemon there
 
   --events N   size of the large session (default 1000000)
   --beliefs N  size of the large belief store (default 1000000)
@@ -158,7 +161,7 @@ fn main() -> ExitCode {
                 return ExitCode::SUCCESS;
             }
             "all" | "verify" | "append" | "barrier" | "firewall" | "gate" | "call" | "holds"
-            | "proxy" | "report" | "gateway" => {
+            | "proxy" | "report" | "gateway" | "hook" => {
                 which = arg;
             }
             other => return usage(&format!("`{other}` is not known here")),
@@ -209,6 +212,12 @@ fn main() -> ExitCode {
     }
     if wanted("gateway") {
         match gateway::measure() {
+            Ok(figures) => report(figures),
+            Err(why) => return usage(&why),
+        }
+    }
+    if wanted("hook") {
+        match hook::measure() {
             Ok(figures) => report(figures),
             Err(why) => return usage(&why),
         }

@@ -13,7 +13,7 @@ mod gateway;
 mod guard;
 mod halt;
 mod harness;
-mod hook;
+pub(crate) mod hook;
 mod import;
 mod init;
 mod log;

@@ -31,5 +31,9 @@ use lodestar_report::{inert, json, words};
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
 fn main() -> std::process::ExitCode {
+    // A hook runs before and after every tool of a client: nothing is done for it that it does not need.
+    if let Some(exit) = commands::hook::at_once() {
+        return exit.into();
+    }
     cli::main().into()
 }

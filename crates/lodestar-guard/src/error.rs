@@ -70,6 +70,9 @@ pub enum GuardError {
     /// The system gives no further thread.
     #[error("no thread could be started for what is believed: {0}")]
     NoThread(std::io::Error),
+    /// The session is closed.
+    #[error("the session is over")]
+    Over,
     /// A part of the session panicked.
     #[error("a part of the session panicked; the log says how far it came")]
     Panicked,

@@ -2,11 +2,16 @@
 //!
 //! A client runs `lodestar hook <client>` before and after each of its own tools. What it says is read into
 //! [`Incoming`] ([`protocol`]), which is the same for every client; what Lodestar answers is an [`Answer`],
-//! which the protocol writes in that client's format. Between both stands a session for each conversation.
+//! which the protocol writes in that client's format. Between both stands a session for each conversation
+//! ([`daemon`]), in which the client's tools are governed tools ([`tools`]).
 
+pub mod daemon;
 mod meaning;
 pub mod protocol;
 pub mod settings;
+mod tools;
+
+pub(crate) use tools::is_one as is_built_in;
 
 use std::path::PathBuf;
 

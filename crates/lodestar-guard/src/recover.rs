@@ -80,14 +80,58 @@ impl Recovered {
     }
 }
 
+/// Which session is wanted.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum Wanted {
+    /// The latest that still waits.
+    Any,
+    /// The one of this name.
+    This(SessionId),
+    /// The latest of a conversation; the names of its sessions begin so.
+    Conversation(String),
+    /// None: one of its own, whose name begins so. Others are not its business.
+    Apart(&'static str),
+}
+
+/// How the names of sessions begin that belong to a conversation. Whatever else starts in the project leaves
+/// one alone that still waits for people: its conversation comes back to it.
+pub(crate) const OF_CONVERSATION: &str = "hook-";
+
+impl Wanted {
+    fn fits(&self, session: &SessionId) -> bool {
+        match self {
+            Self::Any => !session.as_str().starts_with(OF_CONVERSATION),
+            Self::This(wanted) => wanted == session,
+            Self::Conversation(prefix) => begins(session, prefix),
+            Self::Apart(kin) => begins(session, kin),
+        }
+    }
+
+    /// Whether a session is not even looked at.
+    fn passes_by(&self, session: &SessionId) -> bool {
+        matches!(self, Self::Apart(_)) && !self.fits(session)
+    }
+
+    /// Whether a session is somebody else's to come back to.
+    fn leaves(&self, session: &SessionId) -> bool {
+        let of_conversation = session.as_str().starts_with(OF_CONVERSATION);
+        !self.fits(session) && (of_conversation || matches!(self, Self::Conversation(_)))
+    }
+}
+
+fn begins(session: &SessionId, prefix: &str) -> bool {
+    let rest = session.as_str().strip_prefix(prefix);
+    rest.is_some_and(|rest| rest.starts_with('-'))
+}
+
 /// Ends every session of the project that is neither closed nor running, and takes up the latest that
 /// still waits for people. The first that cannot be read is named: nothing is built on a log that does
-/// not hold. With `kin`, sessions whose names begin otherwise are left as they are.
+/// not hold.
 pub(crate) fn interrupted(
     log: &ProjectLog,
     (keys, options): (&Keys, &WriterOptions),
     opening: &Opening,
-    (wanted, kin): (Option<&SessionId>, Option<&str>),
+    wanted: &Wanted,
     now: Timestamp,
     open_store: &dyn Fn() -> Result<Box<dyn Store>, GuardError>,
 ) -> Result<Recovered, GuardError> {
@@ -100,8 +144,7 @@ pub(crate) fn interrupted(
     let mut sessions = ledger.sessions();
     sessions.sort_by_key(|(_, facts)| std::cmp::Reverse(facts.opened_seq));
     for (session, facts) in sessions {
-        let is_kin = |kin: &str| session.as_str().starts_with(&format!("{kin}-"));
-        if !kin.is_none_or(is_kin) {
+        if wanted.passes_by(session) {
             continue;
         }
         let dir = log.session(session);
@@ -114,6 +157,9 @@ pub(crate) fn interrupted(
                  says more"
             ))
         };
+        if wanted.leaves(session) && Past::of(&dir).map_err(named)?.waits(now) {
+            continue;
+        }
         let writer = match LogWriter::reopen_as_seen(log, session, facts, options) {
             Ok(writer) => writer,
             // Somebody else has dealt with it, or it was stopped before anybody was told of it.
@@ -133,7 +179,7 @@ pub(crate) fn interrupted(
             request,
             closing,
         }));
-        let fits = wanted.is_none_or(|wanted| wanted == session) && is_same(&past, opening);
+        let fits = wanted.fits(session) && is_same(&past, opening);
         if recovered.again.is_none() && past.waits(now) && fits {
             recovered.again = Some(TakenUp { writer, past });
         } else {

@@ -48,10 +48,12 @@ pub(crate) fn registry(
             .iter()
             .any(|prefix| name.starts_with(prefix.as_str()))
     };
-    // A person's undoing may be graded where an agent has no such tool.
+    // A person's undoing may be graded where an agent has no such tool, and the built-in tools of clients are there
+    // when one of their conversations is.
     let is_restore = |name: &&String| name.as_str() == RESTORE;
-    let graded = config.tool_defaults.keys();
-    for name in graded.filter(|name| !is_absent(name) && !is_restore(name)) {
+    let elsewhere =
+        |name: &&String| is_absent(name) || is_restore(name) || crate::hook::is_built_in(name);
+    for name in config.tool_defaults.keys().filter(|name| !elsewhere(name)) {
         registry
             .check_grades([name])
             .map_err(|problem| misplaced(config, name, problem))?;

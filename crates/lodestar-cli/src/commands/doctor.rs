@@ -7,6 +7,8 @@ mod contained;
 mod path;
 mod standing;
 
+pub(crate) use self::clients::is_this_program;
+
 use std::io::Write as _;
 use std::path::PathBuf;
 

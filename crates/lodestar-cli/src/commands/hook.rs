@@ -4,7 +4,9 @@
 //! settings, take it out and look at it ([`install`], [`status`]).
 
 mod answer;
+mod daemon;
 mod install;
+mod plain;
 mod status;
 
 use std::path::PathBuf;
@@ -13,6 +15,7 @@ use clap::{Args, Subcommand};
 use lodestar_guard::hook::Client;
 use lodestar_guard::hook::settings::{Program, SettingsError};
 
+pub(crate) use self::answer::at_once;
 use crate::cli::App;
 use crate::failure::{Exit, Failure};
 use crate::{inert, place};
@@ -25,6 +28,7 @@ Examples:
   lodestar hook install claude-code --dry-run
   lodestar hook install claude-code
   lodestar hook status
+  lodestar hook stop
   lodestar hook uninstall claude-code";
 
 #[derive(Debug, Args)]
@@ -42,6 +46,13 @@ enum HookCommand {
     Uninstall(install::UninstallArgs),
     /// See where they are installed
     Status(status::StatusArgs),
+    /// Answer the hooks of a project's clients; the first hook starts it by itself
+    Daemon(daemon::DaemonArgs),
+    /// End the daemon of a project, and close its sessions
+    Stop(daemon::StopArgs),
+    /// Answer one hook in Lodestar's own words
+    #[command(hide = true)]
+    Answer,
     /// Answer Claude Code: what it says is read from stdin
     ClaudeCode(answer::AnswerArgs),
     /// Answer Codex: what it says is read from stdin
@@ -57,6 +68,9 @@ pub(crate) fn run(args: &HookArgs, app: &mut App) -> Result<Exit, Failure> {
         HookCommand::Install(args) => install::install(args, app),
         HookCommand::Uninstall(args) => install::uninstall(args, app),
         HookCommand::Status(args) => status::run(args, app),
+        HookCommand::Daemon(args) => daemon::run(args, app),
+        HookCommand::Stop(args) => daemon::stop(args, app),
+        HookCommand::Answer => Ok(plain::run()),
         HookCommand::ClaudeCode(args) => Ok(answer::run(Client::ClaudeCode, args)),
         HookCommand::Codex(args) => Ok(answer::run(Client::Codex, args)),
         HookCommand::Cursor(args) => Ok(answer::run(Client::Cursor, args)),

@@ -22,6 +22,7 @@ mod guard;
 mod guides;
 mod halt;
 mod help;
+mod hooked;
 mod hooks;
 mod import;
 mod init;

@@ -22,7 +22,7 @@ use crate::config::{Backend, Config, SessionName};
 use crate::error::GuardError;
 use crate::in_force::read;
 use crate::keys::Keys;
-use crate::recover::{self, Abandoned, Ended, Past, Recovered, TakenUp};
+use crate::recover::{self, Abandoned, Ended, Past, Recovered, TakenUp, Wanted};
 use crate::surroundings::SystemSurroundings;
 
 pub(super) fn policy_record(gate: &Gate) -> PolicyRecord {
@@ -87,28 +87,29 @@ pub(super) struct Begun {
 }
 
 impl Begun {
-    /// Ends what crashed, and takes up the session that still waits for people, or creates one; `without`
-    /// is what a harness has taken out, `kin` how the names of the sessions begin that it has to do with.
+    /// Ends what crashed, and takes up the session that still waits for people, or creates one: that of a
+    /// conversation, if there is one, or one apart. `without` is what a harness has taken out.
     pub(super) fn begin(
-        config: &Config,
+        (config, conversation, kin): (&Config, Option<String>, Option<&'static str>),
         keys: &Keys,
         log: &ProjectLog,
         opening: &Opening,
         without: &[Defence],
-        kin: Option<&str>,
     ) -> Result<Self, OpenError> {
         let options = WriterOptions::new(Arc::clone(&keys.log)).without(without);
         let mut surroundings = SystemSurroundings::default();
-        let wanted = match &config.session_id {
-            SessionName::Given(session) => Some(session),
-            SessionName::Auto => None,
+        let wanted = match (conversation, kin, &config.session_id) {
+            (Some(prefix), _, _) => Wanted::Conversation(prefix),
+            (None, Some(kin), _) => Wanted::Apart(kin),
+            (None, None, SessionName::Given(session)) => Wanted::This(session.clone()),
+            (None, None, SessionName::Auto) => Wanted::Any,
         };
         let now = Clock::system().now();
         let Recovered {
             again,
             abandoned,
             ended,
-        } = recover::interrupted(log, (keys, &options), opening, (wanted, kin), now, &|| {
+        } = recover::interrupted(log, (keys, &options), opening, &wanted, now, &|| {
             open_store(config).map_err(|problem| GuardError::Unreadable(problem.to_string()))
         })?;
         let mut store = open_store(config)?;
@@ -116,9 +117,12 @@ impl Begun {
         let (writer, past) = match again {
             Some(TakenUp { writer, past }) => (writer, Some(past)),
             None => {
-                let session = wanted.cloned();
-                let session =
-                    session.unwrap_or_else(|| surroundings.new_session(kin.unwrap_or("s")));
+                let session = match wanted {
+                    Wanted::This(session) => session,
+                    Wanted::Any => surroundings.new_session("s"),
+                    Wanted::Conversation(prefix) => surroundings.new_session(&prefix),
+                    Wanted::Apart(kin) => surroundings.new_session(kin),
+                };
                 let actor = &config.actor_id;
                 let writer = LogWriter::create(log, &session, actor, opening, &options)?;
                 (writer, None)

@@ -53,6 +53,7 @@ pub struct Setup {
     steps: Steps,
     ceiling: Option<Ceiling>,
     task: Option<String>,
+    conversation: Option<String>,
     run: Option<RunTicket>,
     attendant: Option<Arc<dyn Attendant>>,
     without: Vec<Defence>,
@@ -189,6 +190,7 @@ impl Setup {
             steps: Steps::default(),
             ceiling: None,
             task: None,
+            conversation: None,
             run: None,
             attendant: None,
             without: Vec::new(),
@@ -267,6 +269,14 @@ impl Setup {
     #[must_use]
     pub fn task(mut self, task: String) -> Self {
         self.task = Some(task);
+        self
+    }
+
+    /// The session is one of a conversation: the names of all of them begin so, and only it takes them up
+    /// again. Whatever name the configuration gives is for the sessions of others.
+    #[must_use]
+    pub(crate) fn conversation(mut self, prefix: String) -> Self {
+        self.conversation = Some(prefix);
         self
     }
 
@@ -363,6 +373,7 @@ impl Setup {
             execution,
             steps,
             task,
+            conversation,
             run,
             attendant,
             without,
@@ -410,7 +421,13 @@ impl Setup {
             ended,
             store,
             surroundings,
-        } = Begun::begin(&config, &keys, &log, &opening, &without, kin)?;
+        } = Begun::begin(
+            (&config, conversation, kin),
+            &keys,
+            &log,
+            &opening,
+            &without,
+        )?;
         let goes_on = past.is_some();
         let past = past.unwrap_or_default();
         let trail = opening.arbiters.has(Arbiter::AnomalousToolSequence);

@@ -22,9 +22,9 @@ use lodestar_log::Reader;
 use serde_json::{Map, Value, json};
 use thiserror::Error;
 
-use super::Session;
 use super::call::Ground;
 use super::memory::Taken;
+use super::{Open, Session};
 use crate::error::GuardError;
 
 /// Why a decision was not recorded.
@@ -46,6 +46,9 @@ pub enum DecideError {
     #[error(transparent)]
     Guard(#[from] GuardError),
 }
+
+/// Who passed on a task that was stated while the session ran: the user of a client, by its prompt.
+const PROMPT: &str = "prompt";
 
 /// What a person's signed word is observed as, behind the server's name.
 const ASSERT: &str = ".assert";
@@ -195,6 +198,26 @@ impl Session {
         Ok(())
     }
 
+    /// What the user of a client says is to be done, as it is said: values in it count as given from now on.
+    /// It is the client that passes it on, unsigned. Where there is no room for more given values, what is
+    /// in it stays of unknown origin.
+    pub(crate) async fn state_prompt(&self, text: &str) -> Result<(), GuardError> {
+        let running = self.inner.running.read().await;
+        if *running == Open::No {
+            return Err(GuardError::Over);
+        }
+        let payload = json!({"statement": text, "signed": false, "by": PROMPT});
+        let log = &self.inner.log;
+        log.append(EventType::TASK_STATED, &self.inner.actor, &[], &payload)?;
+        self.give_prompt(text);
+        Ok(())
+    }
+
+    fn give_prompt(&self, text: &str) {
+        let index = &self.inner.provenance;
+        let _no_room = index.with(|known| known.give_task(text, GivenSource::Task));
+    }
+
     /// What a session that goes on had been given and had read, so that it can say again where a value
     /// came from; and what it had decided.
     pub(super) fn remember(&self, task: Option<&str>) -> Result<(), GuardError> {
@@ -209,12 +232,20 @@ impl Session {
             let event = event.map_err(|problem| unreadable(&problem))?;
             let kind = EventType::parse(event.kind.as_bytes());
             let is_reading = kind == Some(EventType::OBSERVATION_RECORDED);
-            if !is_reading && kind != Some(EventType::DECISION_MADE) {
+            let is_task = kind == Some(EventType::TASK_STATED);
+            if !is_reading && !is_task && kind != Some(EventType::DECISION_MADE) {
                 continue;
             }
             let whole = terse::whole(&event, dir, None).map_err(|problem| unreadable(&problem))?;
             let Some(payload) = whole else { continue };
-            if is_reading {
+            if is_task {
+                // What was configured is given above, as it stands now.
+                if let (Some(PROMPT), Some(said)) =
+                    (payload["by"].as_str(), payload["statement"].as_str())
+                {
+                    self.give_prompt(said);
+                }
+            } else if is_reading {
                 if let Ok(observation) = serde_json::from_value::<Observation>(payload) {
                     self.note_reading(Arc::new(observation));
                 }

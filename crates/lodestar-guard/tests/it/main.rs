@@ -16,6 +16,7 @@ mod governed;
 mod guides;
 mod heard_again;
 mod holds;
+mod hooks;
 mod http_channel;
 mod hub;
 mod images;

@@ -10,7 +10,17 @@ use crate::finding::{Finding, Gravity};
 use crate::policy::Rule;
 use crate::schema::{Kind, Question};
 
-/// Finds tools that are named and do not exist; returns the policies that name them.
+/// How the names of tools begin, by the way they come into a session: over the proxy, or as a client's own. One
+/// policy serves all of them, and no session has the tools of every way.
+const WAYS_IN: [&str; 5] = ["mcp", "claude-code", "codex", "cursor", "gemini"];
+
+fn way_in(tool: &str) -> Option<&str> {
+    let (way, _) = tool.split_once('.')?;
+    WAYS_IN.contains(&way).then_some(way)
+}
+
+/// Finds tools that are named and do not exist; returns the policies that name them. That a session has none
+/// of the tools of another way in is no mistake of the policy's.
 pub(super) fn unknown_tools(
     source: &str,
     rules: &[Rule],
@@ -18,6 +28,7 @@ pub(super) fn unknown_tools(
     findings: &mut Vec<Finding>,
 ) -> Vec<PolicyId> {
     let known: BTreeSet<&str> = tools.iter().map(|tool| tool.name.as_str()).collect();
+    let ways: BTreeSet<&str> = known.iter().filter_map(|tool| way_in(tool)).collect();
     let mut policies = Vec::new();
     for rule in rules {
         let mut said = BTreeSet::new();
@@ -29,7 +40,12 @@ pub(super) fn unknown_tools(
             let at = rule.find(source, &uid.to_string());
             let id = Some(rule.id.clone());
             let message = format!("there is no tool `{}`", Excerpt::of(&tool));
-            let finding = Finding::new(Gravity::Error, id, source, at, &message);
+            let elsewhere = way_in(&tool).is_some_and(|way| !ways.contains(way));
+            let gravity = match elsewhere && !ways.is_empty() {
+                true => Gravity::Warning,
+                false => Gravity::Error,
+            };
+            let finding = Finding::new(gravity, id, source, at, &message);
             findings.push(suggesting(finding, &tool, &known));
             policies.push(rule.id.clone());
         }

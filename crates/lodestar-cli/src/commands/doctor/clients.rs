@@ -66,7 +66,7 @@ pub(super) fn look(config: &Config, file: &Path, findings: &mut Vec<Finding>) {
 }
 
 /// Whether a command leads to this very program: what any other does with the same words, nobody knows.
-fn is_this_program(command: &str) -> bool {
+pub(crate) fn is_this_program(command: &str) -> bool {
     let found = match command.contains('/') {
         true => Some(PathBuf::from(command)),
         false => std::env::var_os("PATH").and_then(|path| {

@@ -7,9 +7,10 @@ use std::io::{Read as _, Write as _};
 use std::sync::mpsc::{self, RecvTimeoutError};
 
 use clap::Args;
+use lodestar_guard::hook::Client;
+use lodestar_guard::hook::daemon::ask;
 use lodestar_guard::hook::protocol::{self, MAX_INPUT, Spoken};
 use lodestar_guard::hook::settings::DEADLINE;
-use lodestar_guard::hook::{Answer, Client, Incoming};
 
 use crate::failure::Exit;
 
@@ -29,17 +30,28 @@ pub(crate) struct AnswerArgs {
     event: Option<String>,
 }
 
-/// Why there is no answer.
-enum Unavailable {
-    NoDaemon,
-}
-
-impl std::fmt::Display for Unavailable {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        match self {
-            Self::NoDaemon => f.write_str("no daemon is there that could"),
-        }
-    }
+/// Answers, if that is all that the command line asks for: a client runs this before and after each of its tools, so that
+/// it is reached without reading the command line as a whole.
+pub(crate) fn at_once() -> Option<Exit> {
+    let words: Vec<String> = std::env::args_os()
+        .skip(1)
+        .map(|word| word.into_string().ok())
+        .collect::<Option<_>>()?;
+    let words: Vec<&str> = words.iter().map(String::as_str).collect();
+    let (client, event) = match words[..] {
+        ["hook", "answer"] => return Some(super::plain::run()),
+        ["hook", client] => (client, None),
+        ["hook", client, "--event", event] => (client, Some(event.to_owned())),
+        _ => return None,
+    };
+    let all = [
+        Client::ClaudeCode,
+        Client::Codex,
+        Client::Cursor,
+        Client::Gemini,
+    ];
+    let client = all.into_iter().find(|one| one.name() == client)?;
+    Some(run(client, &AnswerArgs { event }))
 }
 
 pub(crate) fn run(client: Client, args: &AnswerArgs) -> Exit {
@@ -81,11 +93,6 @@ fn judge(client: Client, event: Option<&str>) -> Spoken {
             Err(away) => protocol::unanswered(&incoming, &away.to_string()),
         },
     }
-}
-
-/// Asks the daemon.
-fn ask(_incoming: &Incoming) -> Result<Answer, Unavailable> {
-    Err(Unavailable::NoDaemon)
 }
 
 /// Says it. Where nobody listens, the exit code still speaks.

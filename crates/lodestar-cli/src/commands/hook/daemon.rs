@@ -1,0 +1,176 @@
+//! `lodestar hook daemon` and `lodestar hook stop`
+
+use std::io::{IsTerminal as _, Write as _};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use clap::Args;
+use lodestar_guard::Installation;
+use lodestar_guard::attend::Attendant;
+use lodestar_guard::hook::Client;
+use lodestar_guard::hook::daemon::{self, Asking, Daemon, DaemonError, Settings, Unavailable};
+use serde_json::{Map, Value, json};
+
+use crate::bridge::Bridge;
+use crate::cli::App;
+use crate::commands::doctor::is_this_program;
+use crate::commands::guard;
+use crate::commands::init::client::{ClientFile, places};
+use crate::commands::init::jsonc;
+use crate::failure::{Exit, Failure};
+use crate::gateway::{DeviceDirArgs, wait};
+use crate::{commands, inert};
+
+const DAEMON_HELP: &str = "\
+It keeps one governed session open for each conversation of a client, so that a hook is answered in
+milliseconds. Hooks start it when they find none, so nobody has to; it ends when nobody has spoken for
+a while, on SIGTERM, or with `lodestar hook stop`. It listens in the user's configuration directory,
+to this user alone. While it is away and cannot be started, hooks refuse.
+
+Examples:
+  lodestar hook daemon
+  lodestar hook daemon --foreground --root /path/to/project";
+
+const STOP_HELP: &str = "\
+Examples:
+  lodestar hook stop
+  lodestar hook stop --root /path/to/project";
+
+#[derive(Debug, Args)]
+#[command(after_help = DAEMON_HELP)]
+pub(crate) struct DaemonArgs {
+    /// Stay here instead of going to the background
+    #[arg(long)]
+    foreground: bool,
+}
+
+#[derive(Debug, Args)]
+#[command(after_help = STOP_HELP)]
+pub(crate) struct StopArgs {}
+
+pub(crate) fn run(args: &DaemonArgs, app: &mut App) -> Result<Exit, Failure> {
+    let root = root(app)?;
+    let installation = Installation::locate()?;
+    if !args.foreground {
+        let program = std::env::current_exe()
+            .map_err(|problem| Failure::usage(format!("this program is not found: {problem}")))?;
+        let up = Asking::new(installation).starting(program).start_at(&root);
+        up.map_err(unavailable)?;
+        return told(app, &root, "the daemon answers hooks", "running");
+    }
+    // Without a terminal it was started by a hook, and is not to end with whoever ran that.
+    if !std::io::stderr().is_terminal() {
+        let _ = rustix::process::setsid();
+    }
+    let settings = settings(installation, &root)?;
+    let served = wait(async {
+        let until = commands::told_to_end()?;
+        let (daemon, listener) = Daemon::bind(settings).map_err(failure)?;
+        daemon.serve(listener, until).await;
+        Ok(())
+    })?;
+    served.map(|()| Exit::Done)
+}
+
+pub(crate) fn stop(_args: &StopArgs, app: &mut App) -> Result<Exit, Failure> {
+    let root = root(app)?;
+    match daemon::stop(&root).map_err(unavailable)? {
+        true => told(app, &root, "the daemon has ended", "stopped"),
+        false => told(app, &root, "there was no daemon", "away"),
+    }
+}
+
+fn told(app: &mut App, root: &Path, words: &str, word: &str) -> Result<Exit, Failure> {
+    match app.json {
+        true => app.out.json(&json!({"daemon": word, "root": root}))?,
+        false => writeln!(app.out, "{words} for `{}`", inert::path(root))?,
+    }
+    Ok(Exit::Done)
+}
+
+/// The project that is named, or that one stands in.
+fn root(app: &App) -> Result<PathBuf, Failure> {
+    let from = match app.root() {
+        Some(root) => root.to_owned(),
+        None => std::env::current_dir()
+            .map_err(|problem| Failure::usage(format!("there is no current folder: {problem}")))?,
+    };
+    let file = daemon::configuration_above(&from).ok_or_else(|| {
+        Failure::not_found(format!(
+            "there is no `lodestar.toml` in `{}` or above",
+            inert::path(&from)
+        ))
+        .help("`lodestar init` writes one")
+    })?;
+    Ok(file.parent().unwrap_or(Path::new("/")).to_owned())
+}
+
+fn settings(installation: Installation, root: &Path) -> Result<Settings, Failure> {
+    let settings = Settings::new(installation, root).map_err(Failure::io(root))?;
+    let said = |failure: Failure| failure.with_help();
+    let device = DeviceDirArgs { device_dir: None };
+    Ok(settings
+        .keys(Arc::new(move |config| guard::keys(config).map_err(said)))
+        .attended(Arc::new(move |config, keys| {
+            let bridge = Bridge::of(config, keys, None, &device).map_err(said)?;
+            Ok(bridge.map(|bridge| bridge as Arc<dyn Attendant>))
+        }))
+        .proxy(Arc::new(is_proxy)))
+}
+
+/// Whether everything that any client calls by this name starts this very program as the proxy of this
+/// project. A name alone says nothing: a project brings its own list of servers along.
+fn is_proxy(_client: Client, root: &Path, server: &str) -> bool {
+    let Some(config) = daemon::configuration_above(root) else {
+        return false;
+    };
+    let home = std::env::home_dir();
+    let (mut files, of_user) = places(root, home.as_deref());
+    files.extend(of_user);
+    let mut entries = Vec::new();
+    for path in files.iter().filter(|path| path.is_file()) {
+        match ClientFile::look(path, home.as_deref()) {
+            Ok(None) => {}
+            Ok(Some(file)) => {
+                entries.extend(file.servers.get(server).cloned());
+                entries.extend(of_projects(&file.text, server));
+            }
+            // What cannot be read may name another one.
+            Err(_) => return false,
+        }
+    }
+    let is_own = |entry: &Value| {
+        let command = entry["command"].as_str().unwrap_or_default();
+        ClientFile::starts(entry, &config) && is_this_program(command)
+    };
+    !entries.is_empty() && entries.iter().all(is_own)
+}
+
+/// Servers that Claude Code keeps for single projects, which come before all others.
+fn of_projects(text: &str, server: &str) -> Vec<Value> {
+    let whole = serde_json::from_str::<Map<String, Value>>(&jsonc::plain(text));
+    let projects = whole.ok().and_then(|mut whole| whole.remove("projects"));
+    let Some(Value::Object(projects)) = projects else {
+        return Vec::new();
+    };
+    let named = projects
+        .values()
+        .map(|project| &project["mcpServers"][server]);
+    named.filter(|entry| !entry.is_null()).cloned().collect()
+}
+
+fn failure(problem: DaemonError) -> Failure {
+    match problem {
+        DaemonError::Running => {
+            Failure::usage(problem.to_string()).help("`lodestar hook stop` ends it")
+        }
+        problem => Failure::usage(problem.to_string()),
+    }
+}
+
+fn unavailable(problem: Unavailable) -> Failure {
+    match problem {
+        Unavailable::NoProject { .. } => Failure::not_found(problem.to_string()),
+        problem => Failure::usage(problem.to_string()),
+    }
+}
