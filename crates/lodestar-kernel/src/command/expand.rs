@@ -20,7 +20,7 @@ pub(super) enum Sure {
 }
 
 /// One argument of a program.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Arg {
     /// The text, with a mark for what is not known.
     pub(super) text: String,

@@ -11,6 +11,12 @@ use super::{Part, Reading};
 /// Most commands in one line and all that is nested in it.
 const MAX_PARTS: usize = 4096;
 
+/// Most functions in one line.
+const MAX_FUNCTIONS: usize = 64;
+
+/// Most bytes that are read for one line, with what its shells and guesses hand to further shells.
+const MAX_READ: usize = 1024 * 1024;
+
 /// Most folders that a line can be in at once, as far as can be told.
 const MAX_PLACES: usize = 16;
 
@@ -73,6 +79,8 @@ pub(super) struct Grader {
     /// Functions whose bodies are being read.
     bodies: Vec<usize>,
     pub(super) depth: usize,
+    /// How much was read so far.
+    read: usize,
     /// Whether what a command reads stands on the line itself.
     pub(super) reads_here: bool,
 }
@@ -93,6 +101,7 @@ impl Grader {
             functions: Vec::new(),
             bodies: Vec::new(),
             depth: 0,
+            read: 0,
             reads_here: false,
         }
     }
@@ -147,8 +156,9 @@ impl Grader {
     /// A text that is run as a command line: the line itself, or what it hands to a shell. Gives its rung.
     pub(super) fn line(&mut self, text: &str) -> Rung {
         let before = self.parts.len();
-        if self.depth >= 8 || before >= MAX_PARTS {
-            self.hold("shells run shells too deep to follow".to_owned());
+        self.read = self.read.saturating_add(text.len());
+        if self.depth >= 8 || before >= MAX_PARTS || self.read > MAX_READ {
+            self.hold("shells run shells too deep or too often to follow".to_owned());
             return Rung::L4;
         }
         self.depth += 1;
@@ -175,7 +185,12 @@ impl Grader {
     fn name_functions_of(&mut self, command: &Command) {
         match command {
             Command::Function(name, body) => {
-                self.functions.push((name.clone(), Vec::new()));
+                match self.functions.len() < MAX_FUNCTIONS {
+                    true => self.functions.push((name.clone(), Vec::new())),
+                    false => {
+                        self.hold("it has more functions than anybody looks through".to_owned())
+                    }
+                }
                 self.name_functions_of(body);
             }
             Command::Compound(compound) => {

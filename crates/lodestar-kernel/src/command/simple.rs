@@ -230,9 +230,10 @@ impl Grader {
                     args.push(arg);
                 }
             }
-            if guessed && !args.is_empty() {
-                all.push(args);
+            if !guessed || args.is_empty() || all.contains(&args) {
+                break;
             }
+            all.push(args);
         }
         all
     }

@@ -61,8 +61,10 @@ impl Grader {
                 // Patterns are no patterns in quotes; a mark is.
                 None if first.sure == Sure::Fixed => self.nested(&first.text.clone(), grade),
                 None => {
-                    let known = first.text.replace(MARK, " ");
-                    self.nested(&known, grade);
+                    // What is known of it may already be too much, be the rest a word or nothing.
+                    for stands_for in ["x", " "] {
+                        self.nested(&first.text.replace(MARK, stands_for), grade);
+                    }
                     grade.raise(
                         Rung::L4,
                         format!("what `{name} -c` runs is only known when it runs"),
