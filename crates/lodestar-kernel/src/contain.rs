@@ -13,6 +13,7 @@
 //! | `filter` | system calls that no child needs and that lead around the rest |
 //! | `enter` | the steps between fork and exec, and nothing else |
 //! | `canary` | what is tried in the very process that becomes the program, before it does |
+//! | `planted` | what is protected and was made by a child, since nothing was there to cover |
 //! | [`record`] | what was in force and what was refused, for the log |
 //! | [`nursery`] | the thread that children are started from, since they end with it |
 //!
@@ -35,6 +36,11 @@ mod filter;
 pub mod host;
 pub mod nursery;
 pub mod plan;
+#[cfg(target_os = "linux")]
+mod planted;
+#[cfg(not(target_os = "linux"))]
+#[path = "contain/planted_elsewhere.rs"]
+mod planted;
 pub mod record;
 #[cfg(target_os = "linux")]
 mod rules;
@@ -46,6 +52,7 @@ mod tests;
 pub use cell::{Cell, Confined};
 pub use host::Host;
 pub use plan::{Grants, Group, Network, OutOfReach, Plan};
+pub use planted::{Absent, Planted};
 pub use record::{Attempt, Containment, State, Tried};
 
 use std::io;

@@ -1,11 +1,10 @@
 //! `shell.run`: a program from a fixed list, without a shell.
 //!
 //! The operator names programs by absolute path; the agent names one of them and its words. Rules
-//! on words cannot contain a program that runs code: it runs as the user. What holds here is that
-//! no other program starts, nothing of the proxy's environment reaches it, it starts in a directory
-//! below the root, and nothing of it outlives the call as far as [`strays`] can see. It stays in
-//! the proxy's session, so a controlling terminal, where there is one, is within its reach; and
-//! descriptors that the proxy itself was started with are not closed for it.
+//! on words cannot hold a program that runs code. What holds here is that no other program is named,
+//! nothing of the proxy's environment reaches it, it starts in a directory below the root, nothing of
+//! it outlives the call as far as [`strays`] can see, and it reaches what its cell grants
+//! ([`contain`](crate::contain)) and nothing else.
 
 mod config;
 pub(crate) mod executable;
@@ -201,7 +200,7 @@ impl Shell {
             End::Flooded(stream) => Some(stream),
             End::Own | End::Early(_) => None,
         };
-        let summary = json!({
+        let mut summary = json!({
             "program": program,
             "exit_code": ended.status.code(),
             "signal": ended.status.signal(),
@@ -212,6 +211,10 @@ impl Shell {
             "output_held_open": ended.held_open,
             "containment": ended.containment.state,
         });
+        let planted: Vec<String> = ended.planted.iter().map(ToString::to_string).collect();
+        if !planted.is_empty() {
+            summary["set_aside"] = json!(planted);
+        }
         let mut content = vec![ContentBlock::Structured { value: summary }];
         for (stream, bytes) in [
             (Stream::Stdout, ended.stdout),
@@ -233,7 +236,7 @@ impl Shell {
         }
         Output {
             content,
-            is_error: flooded.is_some() || !ended.status.success(),
+            is_error: flooded.is_some() || !planted.is_empty() || !ended.status.success(),
             ..Output::default()
         }
     }
