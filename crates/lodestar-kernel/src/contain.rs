@@ -14,6 +14,7 @@
 //! | `bridge` | listeners in a child's own network that are served from outside |
 //! | `enter` | the steps between fork and exec, and nothing else |
 //! | `canary` | what is tried in the very process that becomes the program, before it does |
+//! | `planted` | what is protected and was made by a child, since nothing was there to cover |
 //! | [`record`] | what was in force and what was refused, for the log |
 //! | [`nursery`] | the thread that children are started from, since they end with it |
 //!
@@ -38,6 +39,11 @@ mod filter;
 pub mod host;
 pub mod nursery;
 pub mod plan;
+#[cfg(target_os = "linux")]
+mod planted;
+#[cfg(not(target_os = "linux"))]
+#[path = "contain/planted_elsewhere.rs"]
+mod planted;
 pub mod record;
 #[cfg(target_os = "linux")]
 mod rules;
@@ -49,6 +55,7 @@ mod tests;
 pub use cell::{Cell, Confined};
 pub use host::Host;
 pub use plan::{Grants, Group, Network, OutOfReach, Plan};
+pub use planted::{Absent, Planted};
 pub use record::{Attempt, Containment, State, Tried};
 
 use std::io;

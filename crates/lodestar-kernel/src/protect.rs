@@ -27,13 +27,14 @@ use crate::contain::OutOfReach;
 use way::{Base, Name, Walked, Written, lexical, names, walk};
 
 /// What is Lodestar's or decides what Lodestar governs, wherever it lies: runs of path components.
-pub(crate) const PROTECTED: [&[&str]; 23] = [
+pub(crate) const PROTECTED: [&[&str]; 24] = [
     &[".lodestar"],
     &["lodestar.toml"],
     &["lodestar.json"],
     &[".git", "hooks"],
     &[".git", "config"],
     &[".git", "config.worktree"],
+    &[".git", "commondir"],
     &[".mcp.json"],
     &["mcp.json"],
     &[".cursor", "mcp.json"],
@@ -77,6 +78,11 @@ pub fn out_of_reach(
             .map(|path| lexical(&root, &path))
             .collect(),
     };
+    let git = root.join(".git");
+    if !git.is_dir() {
+        // A file of that name says where the repository is, and so what git runs.
+        out.fixed.push(git);
+    }
     let home = std::env::home_dir();
     for run in PROTECTED {
         let name: PathBuf = run.iter().collect();

@@ -8,7 +8,7 @@ use std::process::Stdio;
 use std::time::Duration;
 
 use lodestar_guard::config::{Demand, Reached};
-use lodestar_kernel::contain::{Cell, Confined, Containment, Host, Plan, State, nursery};
+use lodestar_kernel::contain::{Absent, Cell, Confined, Containment, Host, Plan, State, nursery};
 use rustix::process::{Pid, Signal, kill_process_group};
 use tokio::io::AsyncReadExt as _;
 use tokio::process::{Child, ChildStdin, ChildStdout, Command};
@@ -20,13 +20,17 @@ const ENVIRONMENT: [&str; 3] = ["PATH", "HOME", "LANG"];
 /// How long a child may take to end once its input is closed, and again once it is told to.
 const PATIENCE: Duration = Duration::from_secs(2);
 
+/// How often it is looked whether a child made what it must not.
+const LOOKS: Duration = Duration::from_millis(500);
+
 /// A process, and everything that it started and that stayed in its group.
 #[derive(Debug)]
 pub(crate) struct Process {
     child: Child,
     group: Option<Pid>,
     /// Its temporary files go with it.
-    _confined: Option<Confined>,
+    confined: Option<Confined>,
+    looking: Option<tokio::task::AbortHandle>,
 }
 
 /// What is put around a child.
@@ -121,6 +125,8 @@ pub(crate) fn start(
     let (Some(input), Some(output), Some(errors)) = streams else {
         return Err(format!("`{command}` has no streams"));
     };
+    let absent = confined.as_ref().map(|one| one.absent().clone());
+    let looking = absent.map(|absent| tokio::spawn(look(absent, stderr.clone())).abort_handle());
     tokio::spawn(drain(errors, stderr));
     let group = child
         .id()
@@ -128,9 +134,20 @@ pub(crate) fn start(
     let process = Process {
         child,
         group,
-        _confined: confined,
+        confined,
+        looking,
     };
     Ok((process, Streams { input, output }, containment))
+}
+
+/// Moves aside what a child makes where protected files would be, for as long as it lives and somebody hears of it.
+async fn look(absent: Absent, to: mpsc::Sender<Vec<u8>>) {
+    while !to.is_closed() {
+        tokio::time::sleep(LOOKS).await;
+        for planted in absent.set_aside() {
+            let _ = to.try_send(format!("lodestar: {planted}\n").into_bytes());
+        }
+    }
 }
 
 /// Reads to the end whatever happens: a child whose errors nobody reads would stand still.
@@ -149,11 +166,16 @@ impl Process {
     pub(crate) async fn ended(&mut self) -> String {
         match tokio::time::timeout(PATIENCE, self.child.wait()).await {
             Ok(Ok(status)) => {
-                self.clear_away();
-                match status.code() {
+                let planted = self.clear_away();
+                let how = match status.code() {
                     Some(code) => format!("it ended with exit code {code}"),
                     None => format!("it ended: {status}"),
-                }
+                };
+                [how]
+                    .into_iter()
+                    .chain(planted)
+                    .collect::<Vec<_>>()
+                    .join("; ")
             }
             Ok(Err(problem)) => format!("its end cannot be seen: {problem}"),
             Err(_) => {
@@ -177,9 +199,16 @@ impl Process {
     }
 
     /// What it left behind in its group goes with it. Once: its number may be somebody else's afterwards.
-    fn clear_away(&mut self) {
+    /// Says what was found that it must not have made.
+    fn clear_away(&mut self) -> Vec<String> {
         self.signal(Signal::KILL);
         self.group = None;
+        if let Some(looking) = self.looking.take() {
+            looking.abort();
+        }
+        let planted = self.confined.take().map(|one| one.absent().set_aside());
+        let planted = planted.into_iter().flatten();
+        planted.map(|planted| planted.to_string()).collect()
     }
 
     fn signal(&self, signal: Signal) {
@@ -191,6 +220,6 @@ impl Process {
 
 impl Drop for Process {
     fn drop(&mut self) {
-        self.signal(Signal::KILL);
+        self.clear_away();
     }
 }

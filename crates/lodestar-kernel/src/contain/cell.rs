@@ -5,6 +5,7 @@ use std::fs::File;
 use std::io::{self, Read as _};
 use std::net::TcpListener;
 use std::os::fd::OwnedFd;
+use std::os::unix::fs::MetadataExt as _;
 use std::path::PathBuf;
 use std::process::Command;
 
@@ -16,8 +17,9 @@ use super::bridge::{Bridge, FarEnd};
 use super::canary::{Canary, Listeners};
 use super::cover::Cover;
 use super::enter::{self, Entry, Namespaces, Step};
-use super::filter::{Sockets, filters};
-use super::plan::{Grants, Network, Plan};
+use super::filter::{Gaps, Sockets, filters};
+use super::plan::{Grants, Network, NetworkWord, Plan};
+use super::planted::{Absent, make_coverable};
 use super::record::{Containment, State};
 use super::rules::Rules;
 use super::scratch::Scratch;
@@ -39,6 +41,7 @@ pub struct Cell {
     listeners: Listeners,
     far_end: Option<FarEnd>,
     scratch: Scratch,
+    absent: Absent,
     profiles: BTreeSet<Sandbox>,
     grants: Grants,
     host: Host,
@@ -53,6 +56,7 @@ pub struct Confined {
     listeners: Listeners,
     far_end: Option<FarEnd>,
     _scratch: Scratch,
+    absent: Absent,
     containment: Containment,
 }
 
@@ -73,6 +77,8 @@ pub(super) fn trial() -> Namespaces {
         group_map: map(getegid().as_raw()),
         mounts: Vec::new(),
         bridge: None,
+        writable: Vec::new(),
+        shared: None,
     }
 }
 
@@ -87,6 +93,8 @@ impl Cell {
     pub fn of(plan: &Plan, host: Host) -> Result<Self, ContainError> {
         let scratch = Scratch::new()?;
         let grants = plan.grants();
+        make_coverable(&plan.out_of_reach.fixed);
+        let absent = Absent::of(plan.out_of_reach.all(), &grants.writes);
         let (hidden, fixed) = (plan.hidden(), plan.fixed());
         let mut gaps = Vec::new();
         let (mut bridge, mut far_end) = (None, None);
@@ -101,6 +109,8 @@ impl Cell {
                 network: grants.network.is_none(),
                 bridge,
                 mounts: Cover::of(&hidden, &fixed, &granted, &grants.writes)?.mounts,
+                writable: scratch.writable(&grants.writes)?,
+                shared: scratch.shared()?,
                 ..trial()
             })
         } else {
@@ -109,20 +119,37 @@ impl Cell {
         let rules = Rules::of(&grants, scratch.path(), &host, &hidden, &fixed)?;
         gaps.extend(missing(host, &grants, &rules.taken_apart));
         let isolated = namespaces.as_ref().is_some_and(|one| one.network);
-        // Without a network of its own, Landlock stops connections and knows no datagrams.
+        // Without a network of its own there is none: Landlock stops connections by TCP and knows nothing else.
         let sockets = Sockets {
             unix: plan.unix_sockets,
             datagrams: isolated || grants.network.has_names(),
-            streams: isolated || grants.network == Network::ANY || host.landlock() >= 4,
+            streams: match grants.network {
+                Network::Word(NetworkWord::Any) => true,
+                Network::Word(NetworkWord::None) => isolated,
+                Network::Ports(_) => host.landlock() >= 4,
+            },
+            judged: matches!(grants.network, Network::Ports(_)),
         };
+        let makes_up = Gaps {
+            unopened: namespaces.is_none() && grants.writes.is_empty(),
+            shared: namespaces.is_none(),
+        };
+        if namespaces.is_none() && !grants.writes.is_empty() {
+            gaps.push(
+                "modes, times and attributes of your files can be changed, not what is in them"
+                    .to_owned(),
+            );
+        }
         if plan.unix_sockets {
             gaps.push("Unix sockets are granted: whoever listens on one can be asked".to_owned());
         }
-        let mut limits = vec![(Resource::Core, 0), (Resource::Fsize, MAX_FILE)];
-        if host.namespaces() {
-            // Elsewhere the number is that of all of the user's processes.
-            limits.push((Resource::Nproc, MAX_PROCESSES));
-        }
+        // In a namespace the number is that of the child's own, elsewhere that of all of the user's processes.
+        let others = if host.namespaces() { 0 } else { in_use() };
+        let mut limits = vec![
+            (Resource::Core, 0),
+            (Resource::Fsize, MAX_FILE),
+            (Resource::Nproc, MAX_PROCESSES + others),
+        ];
         limits.retain_mut(|(resource, most)| {
             let now = rustix::process::getrlimit(*resource);
             *most = now.maximum.map_or(*most, |now| now.min(*most));
@@ -134,7 +161,7 @@ impl Cell {
             limits,
             namespaces,
             rules: rules.set,
-            filters: filters(sockets, plan.group)?,
+            filters: filters(sockets, plan.group, makes_up)?,
             canary,
             parent: Some(getpid()),
             report,
@@ -145,6 +172,7 @@ impl Cell {
             listeners,
             far_end,
             scratch,
+            absent,
             profiles: plan.profiles.clone(),
             grants,
             host,
@@ -170,6 +198,7 @@ impl Cell {
             listeners: self.listeners,
             far_end: self.far_end,
             _scratch: self.scratch,
+            absent: self.absent,
             containment: Containment {
                 state: State::Absent,
                 profiles: self.profiles,
@@ -217,6 +246,11 @@ impl Confined {
             .map_or(Ok(Vec::new()), |far_end| far_end.take())
     }
 
+    /// What is protected and can be made, since it was not there: to be looked at while the child runs.
+    pub fn absent(&self) -> &Absent {
+        &self.absent
+    }
+
     /// The error of a start with the step that it failed at.
     pub fn explain(&mut self, problem: io::Error) -> io::Error {
         let mut told = Vec::new();
@@ -233,6 +267,24 @@ impl Confined {
             None => problem,
         }
     }
+}
+
+/// How many processes and threads of this user there are, as far as can be seen.
+fn in_use() -> u64 {
+    let user = geteuid().as_raw();
+    let Ok(processes) = std::fs::read_dir("/proc") else {
+        return 0;
+    };
+    let of_user = processes.filter_map(Result::ok).filter(|process| {
+        let name = process.file_name();
+        let is_process = name.as_encoded_bytes().iter().all(u8::is_ascii_digit);
+        is_process && process.metadata().is_ok_and(|found| found.uid() == user)
+    });
+    let threads = of_user.map(|process| {
+        let found = std::fs::read_dir(process.path().join("task"));
+        found.map_or(1, |threads| threads.count() as u64)
+    });
+    threads.sum()
 }
 
 /// What this machine does not enforce, in words.
@@ -271,7 +323,7 @@ fn notes(grants: &Grants) -> Vec<String> {
         notes.push("the number of processes does not bind root".to_owned());
     }
     if let Network::Ports(_) = grants.network {
-        notes.push("ports are granted for every host".to_owned());
+        notes.push("ports are granted for every host, and datagrams are not judged".to_owned());
     }
     if grants.fetches_code {
         notes.push("it fetches its code when it starts, and keeps it in your cache".to_owned());

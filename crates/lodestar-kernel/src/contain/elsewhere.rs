@@ -3,7 +3,7 @@
 use std::io;
 use std::process::Command;
 
-use super::{ContainError, Containment, Host, Plan};
+use super::{Absent, ContainError, Containment, Host, Plan};
 
 const WHY: &str = "this system has no Landlock; children run with your rights";
 
@@ -13,7 +13,7 @@ pub struct Cell(());
 
 /// A child that nothing contains.
 #[derive(Debug)]
-pub struct Confined(());
+pub struct Confined(Absent);
 
 impl Cell {
     /// There is nothing to make ready.
@@ -23,7 +23,7 @@ impl Cell {
 
     /// Leaves the command as it is.
     pub fn confine(self, _: &mut Command) -> Confined {
-        Confined(())
+        Confined(Absent::default())
     }
 }
 
@@ -36,6 +36,11 @@ impl Confined {
     /// There are none.
     pub fn bridges(&mut self) -> io::Result<Vec<std::net::TcpListener>> {
         Ok(Vec::new())
+    }
+
+    /// Nothing is looked for.
+    pub fn absent(&self) -> &Absent {
+        &self.0
     }
 
     /// The error of a start, as it is.

@@ -7,7 +7,7 @@
 //! Why `unsafe` here and nowhere else, and what was weighed against it, is in `docs/decisions/0022`.
 #![allow(unsafe_code)]
 
-use std::ffi::CStr;
+use std::ffi::{CStr, CString};
 use std::io;
 use std::os::fd::{AsFd as _, OwnedFd};
 use std::os::unix::process::CommandExt as _;
@@ -48,6 +48,10 @@ pub(super) struct Namespaces {
     pub(super) mounts: Vec<Mount>,
     /// Its ways out, where the network is one of them.
     pub(super) bridge: Option<Bridge>,
+    /// Places that are written; everything else is mounted read-only.
+    pub(super) writable: Vec<CString>,
+    /// A folder of the child's own, to lie where programs share memory.
+    pub(super) shared: Option<CString>,
 }
 
 /// Where a start can fail. Numbered for the pipe on which it is told.
@@ -201,6 +205,15 @@ impl Namespaces {
     fn mount(&self) -> rustix::io::Result<()> {
         let private = MountPropagationFlags::PRIVATE | MountPropagationFlags::REC;
         rustix::mount::mount_change(c"/", private)?;
+        // Landlock knows no modes, times and attributes of files: a mount that is read-only does.
+        set_read_only(c"/", true)?;
+        for place in &self.writable {
+            rustix::mount::mount_bind_recursive(place.as_c_str(), place.as_c_str())?;
+            set_read_only(place, false)?;
+        }
+        if let Some(shared) = &self.shared {
+            rustix::mount::mount_bind(shared.as_c_str(), SHARED_MEMORY)?;
+        }
         let shut = MountFlags::RDONLY | MountFlags::NOSUID | MountFlags::NODEV | MountFlags::NOEXEC;
         for mount in &self.mounts {
             match mount {
@@ -229,6 +242,43 @@ impl Namespaces {
             }
         }
         Ok(())
+    }
+}
+
+/// Where programs share memory.
+pub(super) const SHARED_MEMORY: &CStr = c"/dev/shm";
+
+/// Makes the mount of a place, with those below it, read-only; or makes it writable again.
+fn set_read_only(place: &CStr, read_only: bool) -> rustix::io::Result<()> {
+    let attribute = libc::MOUNT_ATTR_RDONLY;
+    let attributes = libc::mount_attr {
+        attr_set: if read_only { attribute } else { 0 },
+        attr_clr: if read_only { 0 } else { attribute },
+        propagation: 0,
+        userns_fd: 0,
+    };
+    let set = |flags: libc::c_int| {
+        // SAFETY: the path ends with a zero, and the structure is as long as is said.
+        let set = unsafe {
+            libc::syscall(
+                libc::SYS_mount_setattr,
+                libc::AT_FDCWD,
+                place.as_ptr(),
+                flags,
+                &raw const attributes,
+                size_of::<libc::mount_attr>(),
+            )
+        };
+        if set == 0 {
+            return Ok(());
+        }
+        let problem = io::Error::last_os_error();
+        Err(rustix::io::Errno::from_io_error(&problem).unwrap_or(rustix::io::Errno::IO))
+    };
+    match set(libc::AT_RECURSIVE) {
+        // A mount below was read-only for the parent, and stays so.
+        Err(rustix::io::Errno::PERM) if !read_only => set(0),
+        done => done,
     }
 }
 

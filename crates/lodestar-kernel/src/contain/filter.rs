@@ -77,6 +77,50 @@ const REFUSED: [i64; 52] = [
     libc::SYS_set_mempolicy,
 ];
 
+/// What changes a file without opening it, which Landlock lets pass: modes, owners, times, attributes.
+const CHANGES_UNOPENED: [i64; 15] = [
+    libc::SYS_fchmod,
+    libc::SYS_fchmodat,
+    libc::SYS_fchmodat2,
+    libc::SYS_fchown,
+    libc::SYS_fchownat,
+    libc::SYS_utimensat,
+    libc::SYS_setxattr,
+    libc::SYS_lsetxattr,
+    libc::SYS_fsetxattr,
+    libc::SYS_removexattr,
+    libc::SYS_lremovexattr,
+    libc::SYS_fremovexattr,
+    // By number, since they are younger than the library's list.
+    SETXATTRAT,
+    REMOVEXATTRAT,
+    FILE_SETATTR,
+];
+
+const SETXATTRAT: i64 = 463;
+const REMOVEXATTRAT: i64 = 466;
+const FILE_SETATTR: i64 = 469;
+
+/// The older forms of the same, where a processor has them.
+#[cfg(target_arch = "x86_64")]
+const CHANGES_UNOPENED_OLD: [i64; 6] = [
+    libc::SYS_chmod,
+    libc::SYS_chown,
+    libc::SYS_lchown,
+    libc::SYS_utime,
+    libc::SYS_utimes,
+    libc::SYS_futimesat,
+];
+
+/// Memory and messages that every program of the user shares.
+const SHARED_WITH_ALL: [i64; 5] = [
+    libc::SYS_shmget,
+    libc::SYS_shmat,
+    libc::SYS_msgget,
+    libc::SYS_semget,
+    libc::SYS_mq_open,
+];
+
 /// Refused as not there, because programs then take the older way, which can be looked at.
 const NOT_THERE: [i64; 4] = [
     libc::SYS_clone3,
@@ -85,8 +129,9 @@ const NOT_THERE: [i64; 4] = [
     libc::SYS_io_uring_register,
 ];
 
-/// Each kind of namespace that a new process could begin with.
-const NEW_NAMESPACES: [libc::c_int; 7] = [
+/// How a new process must not begin: in a namespace of any kind, or as a child of Lodestar, who would not know it.
+const NOT_BEGUN_SO: [libc::c_int; 8] = [
+    libc::CLONE_PARENT,
     libc::CLONE_NEWNS,
     libc::CLONE_NEWCGROUP,
     libc::CLONE_NEWUTS,
@@ -99,9 +144,10 @@ const NEW_NAMESPACES: [libc::c_int; 7] = [
 /// Puts words into a terminal's input, as if its user had typed them.
 const TYPES_FOR_OTHERS: [u64; 2] = [libc::TIOCSTI, libc::TIOCLINUX];
 
-/// The second set of numbers that an x86-64 kernel may have for the same calls.
+/// Where the second set of numbers begins that an x86-64 kernel may have. Some calls have others there than here, so
+/// that none of them is let through.
 #[cfg(target_arch = "x86_64")]
-const X32: i64 = 0x4000_0000;
+const X32: u32 = 0x4000_0000;
 
 /// Which sockets there are.
 #[derive(Debug, Clone, Copy)]
@@ -112,10 +158,25 @@ pub(super) struct Sockets {
     pub(super) datagrams: bool,
     /// Connections.
     pub(super) streams: bool,
+    /// Whether Landlock decides who is connected to: it looks at TCP alone, and at `connect` alone.
+    pub(super) judged: bool,
+}
+
+/// What the filters make up for.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Gaps {
+    /// Nothing is mounted read-only, and the child writes nowhere but in its own folder.
+    pub(super) unopened: bool,
+    /// Shared memory and messages are those of every program.
+    pub(super) shared: bool,
 }
 
 /// The filters, in the order in which they are put on; none on a processor that they cannot be written for.
-pub(super) fn filters(sockets: Sockets, group: Group) -> Result<Vec<BpfProgram>, ContainError> {
+pub(super) fn filters(
+    sockets: Sockets,
+    group: Group,
+    gaps: Gaps,
+) -> Result<Vec<BpfProgram>, ContainError> {
     let Ok(arch) = TargetArch::try_from(std::env::consts::ARCH) else {
         return Ok(Vec::new());
     };
@@ -129,34 +190,67 @@ pub(super) fn filters(sockets: Sockets, group: Group) -> Result<Vec<BpfProgram>,
         refused.insert(libc::SYS_setsid, Vec::new());
         refused.insert(libc::SYS_setpgid, Vec::new());
     }
-    let namespaces: Result<Vec<_>, _> = NEW_NAMESPACES
+    if gaps.unopened {
+        refused.extend(CHANGES_UNOPENED.map(|call| (call, Vec::new())));
+        #[cfg(target_arch = "x86_64")]
+        refused.extend(CHANGES_UNOPENED_OLD.map(|call| (call, Vec::new())));
+    }
+    if gaps.shared {
+        refused.extend(SHARED_WITH_ALL.map(|call| (call, Vec::new())));
+    }
+    // Limits of another process: those of Lodestar are no child's.
+    refused.insert(libc::SYS_prlimit64, vec![rule([is_not(0, 0)?])?]);
+    let beginnings: Result<Vec<_>, _> = NOT_BEGUN_SO
         .iter()
         .map(|flag| rule([has(0, u64::from(flag.unsigned_abs()))?]))
         .collect();
-    refused.insert(libc::SYS_clone, namespaces?);
+    refused.insert(libc::SYS_clone, beginnings?);
     let typing: Result<Vec<_>, _> = TYPES_FOR_OTHERS
         .iter()
         .map(|call| rule([is(1, *call)?]))
         .collect();
     refused.insert(libc::SYS_ioctl, typing?);
     refused.insert(libc::SYS_socket, sockets.refused()?);
-    let mut pairs = vec![is_not(0, libc::AF_UNIX)?];
-    pairs.extend([is_not(0, libc::AF_INET)?, is_not(0, libc::AF_INET6)?]);
-    refused.insert(libc::SYS_socketpair, vec![rule(pairs)?]);
-    let mut not_there: BTreeMap<i64, Vec<SeccompRule>> =
+    refused.insert(libc::SYS_socketpair, sockets.refused_pairs()?);
+    if sockets.judged {
+        let fast = u64::from(libc::MSG_FASTOPEN.unsigned_abs());
+        for (call, flags) in [
+            (libc::SYS_sendto, 3),
+            (libc::SYS_sendmsg, 2),
+            (libc::SYS_sendmmsg, 3),
+        ] {
+            refused.insert(call, vec![rule([has(flags, fast)?])?]);
+        }
+    }
+    let not_there: BTreeMap<i64, Vec<SeccompRule>> =
         NOT_THERE.iter().map(|call| (*call, Vec::new())).collect();
-    #[cfg(target_arch = "x86_64")]
-    for call in refused.keys().copied().collect::<Vec<_>>() {
-        not_there.insert(call | X32, Vec::new());
-    }
-    #[cfg(target_arch = "x86_64")]
-    for call in NOT_THERE {
-        not_there.insert(call | X32, Vec::new());
-    }
     Ok(vec![
+        #[cfg(target_arch = "x86_64")]
+        one_set_of_numbers(),
         program(not_there, libc::ENOSYS, arch)?,
         program(refused, libc::EPERM, arch)?,
     ])
+}
+
+/// Refuses the second set as not there. Written out, since the compiler of filters knows numbers and no ranges.
+#[cfg(target_arch = "x86_64")]
+fn one_set_of_numbers() -> BpfProgram {
+    // The number is the first word of what a filter is shown.
+    let load = (libc::BPF_LD | libc::BPF_W | libc::BPF_ABS) as u16;
+    let at_least = (libc::BPF_JMP | libc::BPF_JGE | libc::BPF_K) as u16;
+    let give = (libc::BPF_RET | libc::BPF_K) as u16;
+    let step = |code, jt, jf, k| seccompiler::sock_filter { code, jt, jf, k };
+    vec![
+        step(load, 0, 0, 0),
+        step(at_least, 0, 1, X32),
+        step(
+            give,
+            0,
+            0,
+            libc::SECCOMP_RET_ERRNO | libc::ENOSYS.unsigned_abs(),
+        ),
+        step(give, 0, 0, libc::SECCOMP_RET_ALLOW),
+    ]
 }
 
 impl Sockets {
@@ -191,8 +285,35 @@ impl Sockets {
                 rules.push(rule([is(0, family)?, kind])?);
             }
         }
+        if self.judged {
+            for family in [libc::AF_INET, libc::AF_INET6] {
+                let family = is(0, u64::from(family.unsigned_abs()))?;
+                let stream = masked(1, 0xf, u64::from(libc::SOCK_STREAM.unsigned_abs()))?;
+                let other = [is_not(2, 0)?, is_not(2, libc::IPPROTO_TCP)?];
+                rules.push(rule([vec![family, stream], other.into()].concat())?);
+            }
+        }
         let netlink = is(0, u64::from(libc::AF_NETLINK.unsigned_abs()))?;
         rules.push(rule([netlink, is_not(2, libc::NETLINK_ROUTE)?])?);
+        Ok(rules)
+    }
+}
+
+impl Sockets {
+    /// Pairs are for talking to one's own. One end of a pair of datagrams can be sent from to any other socket, and a
+    /// raw one is such a pair by another name.
+    fn refused_pairs(self) -> Result<Vec<SeccompRule>, ContainError> {
+        let families = [libc::AF_UNIX, libc::AF_INET, libc::AF_INET6];
+        let families: Result<Vec<_>, _> = families
+            .map(|family| is_not(0, family))
+            .into_iter()
+            .collect();
+        let mut rules = vec![rule(families?)?];
+        if !self.unix {
+            for kind in [libc::SOCK_DGRAM, libc::SOCK_RAW] {
+                rules.push(rule([masked(1, 0xf, u64::from(kind.unsigned_abs()))?])?);
+            }
+        }
         Ok(rules)
     }
 }

@@ -22,20 +22,19 @@ const NAMES: [&str; 3] = [
 ];
 
 /// Devices that hold nothing and lead nowhere.
-const DEVICES: [&str; 6] = [
+const DEVICES: [&str; 5] = [
     "/dev/null",
     "/dev/zero",
     "/dev/full",
     "/dev/random",
     "/dev/urandom",
-    "/dev/fd",
 ];
 
 /// Terminals.
 const TERMINALS: [&str; 3] = ["/dev/tty", "/dev/pts", "/dev/ptmx"];
 
 /// Toolchains that people keep in their home: read and executed. No folder with credentials is among them.
-const TOOLCHAINS: [&str; 27] = [
+const TOOLCHAINS: [&str; 29] = [
     ".npm",
     ".nvm",
     ".volta",
@@ -62,7 +61,10 @@ const TOOLCHAINS: [&str; 27] = [
     "go/pkg",
     "go/bin",
     ".gitconfig",
-    ".config/git",
+    // Not the folder: credentials may lie beside these.
+    ".config/git/config",
+    ".config/git/ignore",
+    ".config/git/attributes",
 ];
 
 /// What programs that fetch a package and run it keep it in: written only by those.
@@ -81,7 +83,21 @@ const PACKAGE_RUNNERS: [&str; 9] = [
 ];
 
 /// Hidden from every child wherever it lies: readable only by root, who may be running Lodestar.
-const SYSTEM_SECRETS: [&str; 3] = ["/etc/shadow", "/etc/gshadow", "/etc/sudoers"];
+const SYSTEM_SECRETS: [&str; 10] = [
+    "/etc/shadow",
+    "/etc/shadow-",
+    "/etc/gshadow",
+    "/etc/gshadow-",
+    "/etc/sudoers",
+    "/etc/sudoers.d",
+    "/etc/ssl/private",
+    "/etc/ssh/ssh_host_rsa_key",
+    "/etc/ssh/ssh_host_ecdsa_key",
+    "/etc/ssh/ssh_host_ed25519_key",
+];
+
+/// What toolchains keep among their programs and is a secret.
+const HOME_SECRETS: [&str; 1] = [".local/share/uv/credentials"];
 
 /// What a child is for.
 #[derive(Debug, Clone)]
@@ -177,6 +193,11 @@ pub struct OutOfReach {
 }
 
 impl OutOfReach {
+    /// All that a child must not make, either.
+    pub(super) fn all(&self) -> impl Iterator<Item = &PathBuf> {
+        self.all_hidden().chain(&self.fixed)
+    }
+
     /// All that is not even to be read.
     fn all_hidden(&self) -> impl Iterator<Item = &PathBuf> {
         let own = self.keys.iter().chain(&self.lodestar);
@@ -275,8 +296,10 @@ impl Plan {
     /// What is hidden, with what the system itself keeps from everybody but root.
     pub(super) fn hidden(&self) -> Vec<PathBuf> {
         let secrets = SYSTEM_SECRETS.iter().map(PathBuf::from);
+        let home = self.home.iter();
+        let in_home = home.flat_map(|home| HOME_SECRETS.iter().map(|name| home.join(name)));
         let own = self.out_of_reach.all_hidden().cloned();
-        there(own.chain(secrets).collect())
+        there(own.chain(secrets).chain(in_home).collect())
     }
 
     /// What is read and not written.

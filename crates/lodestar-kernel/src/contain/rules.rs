@@ -16,6 +16,7 @@ use landlock::{
 use super::ContainError;
 use super::host::Host;
 use super::plan::{Grants, Network, NetworkWord};
+use super::scratch::SHARED;
 
 /// The newest rules that are known here. What the kernel does not know is left out, and said.
 const NEWEST: ABI = ABI::V9;
@@ -100,6 +101,10 @@ impl Rules {
             rules.push((terminal.clone(), access | AccessFs::IoctlDev));
         }
         rules.push((scratch.to_owned(), own));
+        if host.namespaces() {
+            // Mounted elsewhere, where no folder above it is the child's.
+            rules.push((scratch.join(SHARED), write));
+        }
         for (place, access) in rules {
             // It was there a moment ago; what is gone needs no grant.
             let Ok(fd) = PathFd::new(&place) else {

@@ -1,9 +1,17 @@
 //! A folder of a child's own, gone with its cell.
 
+use std::ffi::{CString, OsStr};
 use std::io;
-use std::path::Path;
+use std::os::unix::ffi::OsStrExt as _;
+use std::path::{Path, PathBuf};
 
 use tempfile::TempDir;
+
+use super::cover::text;
+use super::enter::SHARED_MEMORY;
+
+/// The folder for memory that the child's processes share.
+pub(super) const SHARED: &str = ".shared-memory";
 
 /// Temporary files of one child.
 #[derive(Debug)]
@@ -16,6 +24,27 @@ impl Scratch {
             .prefix("lodestar-")
             .tempdir()
             .map(Self)
+    }
+
+    /// What a child writes: its grants, and this.
+    pub(super) fn writable(&self, grants: &[PathBuf]) -> io::Result<Vec<CString>> {
+        let own = self.path().canonicalize()?;
+        let mut places: Vec<&Path> = grants.iter().map(PathBuf::as_path).collect();
+        // Outermost first: one that lies in another is mounted over it.
+        places.push(&own);
+        places.sort_unstable();
+        places.into_iter().map(text).collect()
+    }
+
+    /// A folder in it that lies where programs share memory, if there is such a place.
+    pub(super) fn shared(&self) -> io::Result<Option<CString>> {
+        let place = Path::new(OsStr::from_bytes(SHARED_MEMORY.to_bytes()));
+        if !place.is_dir() {
+            return Ok(None);
+        }
+        let folder = self.path().join(SHARED);
+        std::fs::create_dir(&folder)?;
+        text(&folder).map(Some)
     }
 
     pub(super) fn path(&self) -> &Path {

@@ -214,7 +214,7 @@ impl Shell {
             End::Flooded(stream) => Some(stream),
             End::Own | End::Early(_) => None,
         };
-        let summary = json!({
+        let mut summary = json!({
             "program": program,
             "exit_code": ended.status.code(),
             "signal": ended.status.signal(),
@@ -225,6 +225,10 @@ impl Shell {
             "output_held_open": ended.held_open,
             "containment": ended.containment.state,
         });
+        let planted: Vec<String> = ended.planted.iter().map(ToString::to_string).collect();
+        if !planted.is_empty() {
+            summary["set_aside"] = json!(planted);
+        }
         let mut content = vec![ContentBlock::Structured { value: summary }];
         for (stream, bytes) in [
             (Stream::Stdout, ended.stdout),
@@ -246,7 +250,7 @@ impl Shell {
         }
         Output {
             content,
-            is_error: flooded.is_some() || !ended.status.success(),
+            is_error: flooded.is_some() || !planted.is_empty() || !ended.status.success(),
             ..Output::default()
         }
     }

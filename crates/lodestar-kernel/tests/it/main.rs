@@ -4,4 +4,6 @@
     reason = "a test that unwraps an error has failed"
 )]
 
+#[cfg(target_os = "linux")]
+mod escape;
 mod moved;

@@ -21,7 +21,7 @@ use lodestar_core::contract::Sandbox;
 
 use super::executable::Executable;
 use super::strays::Strays;
-use crate::contain::{Cell, Containment, Host, OutOfReach, Plan};
+use crate::contain::{Cell, Containment, Host, OutOfReach, Plan, Planted};
 use crate::native::fs::{Early, Reins};
 
 /// How long a program that was asked to end may take before it is killed.
@@ -140,6 +140,8 @@ pub(crate) struct Ended {
     pub(crate) held_open: bool,
     /// What was in force around it.
     pub(crate) containment: Containment,
+    /// What it made and was moved aside.
+    pub(crate) planted: Vec<Planted>,
 }
 
 /// Runs it to its end. An error means that it did not start.
@@ -166,6 +168,8 @@ pub(crate) fn run(run: &Run<'_>, reins: &Reins) -> io::Result<Ended> {
     let killed = strays.kill();
     reins.hold_group(None);
     let status = child.wait()?;
+    // Nobody is left who could put it back.
+    let planted = confined.absent().set_aside();
     streams.drain();
     // What was still in the pipe may have gone past the limit, too.
     let end = match (end, streams.flooded()) {
@@ -181,6 +185,7 @@ pub(crate) fn run(run: &Run<'_>, reins: &Reins) -> io::Result<Ended> {
         strays: killed,
         held_open,
         containment,
+        planted,
     })
 }
 
