@@ -14,6 +14,7 @@
 //! | `enter` | the steps between fork and exec, and nothing else |
 //! | `canary` | what is tried in the very process that becomes the program, before it does |
 //! | [`record`] | what was in force and what was refused, for the log |
+//! | [`page`] | all that as a page of the reference |
 //! | [`nursery`] | the thread that children are started from, since they end with it |
 //!
 //! Nothing here needs root or another program. Where a layer is missing the rest still holds, and the record
@@ -34,6 +35,7 @@ mod enter;
 mod filter;
 pub mod host;
 pub mod nursery;
+pub mod page;
 pub mod plan;
 pub mod record;
 #[cfg(target_os = "linux")]

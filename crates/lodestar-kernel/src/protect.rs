@@ -27,7 +27,7 @@ use crate::contain::OutOfReach;
 use way::{Base, Name, Walked, Written, lexical, names, walk};
 
 /// What is Lodestar's or decides what Lodestar governs, wherever it lies: runs of path components.
-const PROTECTED: [&[&str]; 16] = [
+pub(crate) const PROTECTED: [&[&str]; 16] = [
     &[".lodestar"],
     &["lodestar.toml"],
     &["lodestar.json"],
@@ -47,7 +47,7 @@ const PROTECTED: [&[&str]; 16] = [
 ];
 
 /// Those among them that programs have to read, and that must not change.
-const READ_BY_PROGRAMS: [&str; 3] = [".git", "lodestar.toml", "lodestar.json"];
+pub(crate) const READ_BY_PROGRAMS: [&str; 3] = [".git", "lodestar.toml", "lodestar.json"];
 
 /// What no child may reach, for a project at this root: by the same names that no argument may lead to.
 /// `hidden` and `fixed` are what a configuration names beyond them.

@@ -9,6 +9,7 @@ mod attack;
 mod belief;
 mod calibrate;
 mod confirm;
+mod contained;
 mod demo;
 mod doctor;
 mod explain;

@@ -86,7 +86,9 @@ fn one_action(action: &Action, out: Out<'_>) -> io::Result<()> {
             .micros
             .map(|took| format!(" after {}", text::micros(took)));
         let returned = ended.returned.map(|seq| format!(", returned #{seq}"));
-        let contained = ended.contained.map(|state| format!(", {}", in_words(state)));
+        let contained = ended
+            .contained
+            .map(|state| format!(", {}", in_words(state)));
         let problem = ended.problem.as_ref().map(|one| format!(": {}", code(one)));
         writeln!(
             out,

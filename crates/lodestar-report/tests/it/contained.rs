@@ -141,8 +141,14 @@ async fn a_word_counts_no_further_than_what_stands_beneath_it() {
         ]
     );
     assert_eq!(contained(&report)[0].open, ["connect by TCP"]);
-    assert!(text.contains("tried inside and not refused: connect by TCP"), "{text}");
-    assert!(text.contains("gap: the kernel gives no user namespaces"), "{text}");
+    assert!(
+        text.contains("tried inside and not refused: connect by TCP"),
+        "{text}"
+    );
+    assert!(
+        text.contains("gap: the kernel gives no user namespaces"),
+        "{text}"
+    );
     // What a later version tried is shown by its name.
     assert!(text.contains("fly\\_away"), "{text}");
     assert_eq!(limit(&report, "Servers were contained in part")[0].len(), 5);

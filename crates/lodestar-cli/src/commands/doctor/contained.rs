@@ -13,7 +13,11 @@ use crate::inert;
 use crate::installation::Installation;
 
 /// What every system has and nobody minds: it ends at once.
-const HARMLESS: [&str; 3] = ["/bin/true", "/usr/bin/true", "/run/current-system/sw/bin/true"];
+const HARMLESS: [&str; 3] = [
+    "/bin/true",
+    "/usr/bin/true",
+    "/run/current-system/sw/bin/true",
+];
 
 /// The rules of Landlock that keep everything in that is asked of them: signals are the last of it.
 const WHOLE_LANDLOCK: u32 = 6;
@@ -179,7 +183,10 @@ impl Child {
 
 /// Starts something harmless in the sandbox of a plan.
 fn try_out(plan: &Plan) -> Result<Containment, String> {
-    let program = HARMLESS.iter().map(PathBuf::from).find(|path| path.exists());
+    let program = HARMLESS
+        .iter()
+        .map(PathBuf::from)
+        .find(|path| path.exists());
     let program = program.ok_or("there is no `true` on this machine to try it with")?;
     let cell = Cell::of(plan, Host::here()).map_err(|problem| problem.to_string())?;
     let mut command = Command::new(program);
@@ -197,7 +204,9 @@ fn try_out(plan: &Plan) -> Result<Containment, String> {
     let ended = child.wait().map_err(|problem| problem.to_string())?;
     match ended.success() {
         true => Ok(containment),
-        false => Err(format!("the program that was tried in it ended with {ended}")),
+        false => Err(format!(
+            "the program that was tried in it ended with {ended}"
+        )),
     }
 }
 
