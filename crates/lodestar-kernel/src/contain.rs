@@ -16,6 +16,7 @@
 //! | `canary` | what is tried in the very process that becomes the program, before it does |
 //! | `planted` | what is protected and was made by a child, since nothing was there to cover |
 //! | [`record`] | what was in force and what was refused, for the log |
+//! | [`page`] | all that as a page of the reference |
 //! | [`nursery`] | the thread that children are started from, since they end with it |
 //!
 //! Nothing here needs root or another program. Where a layer is missing the rest still holds, and the record
@@ -38,6 +39,7 @@ mod enter;
 mod filter;
 pub mod host;
 pub mod nursery;
+pub mod page;
 pub mod plan;
 #[cfg(target_os = "linux")]
 mod planted;

@@ -55,7 +55,7 @@ pub(crate) const PROTECTED: [&[&str]; 24] = [
 ];
 
 /// Those among them that programs have to read, and that must not change.
-const READ_BY_PROGRAMS: [&str; 3] = [".git", "lodestar.toml", "lodestar.json"];
+pub(crate) const READ_BY_PROGRAMS: [&str; 3] = [".git", "lodestar.toml", "lodestar.json"];
 
 /// What no child may reach, for a project at this root: by the same names that no argument may lead to.
 /// `hidden` and `fixed` are what a configuration names beyond them.

@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use lodestar_core::name::ServerIdentity;
 use lodestar_guard::config::{Reached, Server as Configured, ServerName};
-use lodestar_kernel::contain::{Containment, Plan};
+use lodestar_kernel::contain::{Containment, Plan, State as Contained};
 use serde_json::Value;
 use tokio::sync::{mpsc, watch};
 use tokio::task::JoinHandle;
@@ -144,6 +144,16 @@ impl Server {
         }
     }
 
+    /// What to look at when it did not live long: it may have needed what it was not granted.
+    fn maybe_missing(&self) -> &'static str {
+        match &*self.contained() {
+            Some(one) if one.state != Contained::Absent => {
+                "; it is contained: where it needs more, `read`, `write`, `network` or `sandbox` in its configuration grant it"
+            }
+            _ => "",
+        }
+    }
+
     fn contained(&self) -> MutexGuard<'_, Option<Containment>> {
         self.contained
             .lock()
@@ -205,6 +215,9 @@ impl Server {
                     let over = introduced.has_changed().is_err();
                     match link.close(over).await {
                         _ if over => return,
+                        Some(ended) if began.elapsed() < STABLE => {
+                            format!("{why}; {ended}{}", self.maybe_missing())
+                        }
                         Some(ended) => format!("{why}; {ended}"),
                         None => why,
                     }

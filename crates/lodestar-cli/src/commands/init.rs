@@ -5,6 +5,7 @@ pub(crate) mod client;
 mod configuration;
 mod draft;
 mod grading;
+mod granting;
 pub(crate) mod jsonc;
 mod reference;
 
@@ -136,7 +137,7 @@ pub(crate) fn run(args: &InitArgs, app: &mut App) -> Result<Exit, Failure> {
     let values = drafts.iter().flat_map(|draft| draft.values.clone());
     enter_environment(&values.collect())?;
     let tried = try_all(drafts, &root, Duration::from_secs(args.deadline), app)?;
-    let text = configuration::text(&project, file.client, &file.path, &tried);
+    let text = configuration::text(&project, file.client, &file.path, &root, &tried);
     Config::parse(&text, &root)?;
 
     let key = installation.create_log_key()?;

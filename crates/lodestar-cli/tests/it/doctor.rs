@@ -1,5 +1,6 @@
 //! `lodestar doctor`: what it proves, and what it does not claim.
 
+use lodestar_kernel::contain::Host;
 use serde_json::Value;
 
 use crate::wrapped::{client, run, wrapped};
@@ -30,13 +31,7 @@ fn canaries_prove_what_is_enforced_and_leave_nothing_behind() {
         [""; 0],
         "{report:#}"
     );
-    for check in [
-        "approvers",
-        "unreviewed",
-        "ungraded",
-        "built_in_tools",
-        "containment",
-    ] {
+    for check in ["approvers", "unreviewed", "ungraded", "built_in_tools"] {
         assert_eq!(
             verdict(&report, check),
             ["uncovered"],
@@ -71,11 +66,100 @@ fn canaries_prove_what_is_enforced_and_leave_nothing_behind() {
         "{}",
         told.out
     );
+    assert!(told.out.contains(" 0 not enforced"), "{}", told.out);
+}
+
+/// Findings of a check.
+fn found<'a>(report: &'a Value, check: &str) -> Vec<&'a Value> {
+    let findings = report["findings"].as_array().expect("findings").iter();
+    findings.filter(|one| one["check"] == check).collect()
+}
+
+#[test]
+fn something_harmless_is_tried_in_the_sandbox_of_each_server_and_program() {
+    let world = wrapped();
+    let config = std::fs::read_to_string(world.path("work/lodestar.toml")).expect("there");
+    let shell = "\n[tools.\"shell.run\"]\nroot = \".\"\n[tools.\"shell.run\".programs.list]\npath = \"/bin/ls\"\n";
+    world.write("work/lodestar.toml", &format!("{config}{shell}"));
+    let report = run(&world, &["doctor", "--json"]).expect(0).json();
+    let host = Host::here();
+    let layers = found(&report, "containment_layers");
+    assert_eq!(layers.len(), 1, "{report:#}");
+    if host.landlock() > 0 {
+        let version = format!("Landlock {}", host.landlock());
+        assert!(
+            layers[0]["what"]
+                .as_str()
+                .is_some_and(|what| what.contains(&version)),
+            "{report:#}"
+        );
+    }
+    let tried = found(&report, "containment");
+    let subjects: Vec<&str> = tried
+        .iter()
+        .filter_map(|one| one["what"].as_str())
+        .collect();
+    assert_eq!(subjects.len(), 2, "{report:#}");
     assert!(
-        told.out.contains("5 proven, 0 not enforced"),
-        "{}",
-        told.out
+        subjects[0].starts_with("server `files` is "),
+        "{subjects:?}"
     );
+    assert!(
+        subjects[1].starts_with("`shell.run` of `list` is "),
+        "{subjects:?}"
+    );
+    for one in tried {
+        let containment = &one["containment"];
+        let verdict = match containment["state"].as_str() {
+            Some("proved") => "proven",
+            _ => "uncovered",
+        };
+        assert_eq!(one["verdict"], verdict, "{one:#}");
+        if host.namespaces() && host.landlock() >= 6 {
+            assert_eq!(containment["state"], "proved", "{one:#}");
+            for wanted in [
+                "read_keys",
+                "open_lodestar",
+                "write_outside",
+                "connect_tcp",
+                "trace_parent",
+            ] {
+                let mut tried = containment["tried"].as_array().expect("a list").iter();
+                let refused = tried.any(|one| one["attempt"] == wanted && one["refused"] == true);
+                assert!(refused, "{wanted}: {one:#}");
+            }
+        }
+    }
+    let told = run(&world, &["doctor"]).expect(0);
+    assert!(told.out.contains("server `files` is "), "{}", told.out);
+    assert!(!told.out.contains("without a sandbox"), "{}", told.out);
+}
+
+#[test]
+fn a_server_that_nothing_contains_is_said_and_keys_in_what_it_is_granted_fail() {
+    let world = wrapped();
+    let config = std::fs::read_to_string(world.path("work/lodestar.toml")).expect("there");
+    let with = |line: &str| {
+        let named = "name = \"files\"\n";
+        assert!(config.contains(named));
+        let changed = config.replacen(named, &format!("{named}{line}\n"), 1);
+        world.write("work/lodestar.toml", &changed);
+    };
+    with("containment = \"off\"");
+    let report = run(&world, &["doctor", "--json"]).expect(0).json();
+    assert_eq!(verdict(&report, "containment"), ["uncovered"]);
+    let what = found(&report, "containment")[0]["what"].as_str();
+    assert!(
+        what.is_some_and(|what| what.contains("not contained")),
+        "{report:#}"
+    );
+    with(&format!("read = [{:?}]", world.path("config")));
+    let report = run(&world, &["doctor", "--json"]).expect(1).json();
+    assert_eq!(verdict(&report, "keys_in_reach"), ["broken"], "{report:#}");
+    if Host::here().namespaces() {
+        // Only the cover is left, and it holds.
+        assert_eq!(verdict(&report, "containment"), ["proven"], "{report:#}");
+    }
 }
 
 #[test]

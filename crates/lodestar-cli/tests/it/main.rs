@@ -52,6 +52,7 @@ mod tmux;
 mod tools;
 mod undo;
 mod verify;
+mod walled;
 mod watch;
 mod why;
 mod world;

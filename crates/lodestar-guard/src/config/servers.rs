@@ -137,8 +137,11 @@ impl Server {
         }
         let place = cwd.as_ref().map_or(root.to_owned(), |cwd| root.join(cwd));
         let profiles = confines.sandbox.clone().unwrap_or(graded);
-        let mut plan = Plan::new(profiles, on_path(command, &place), root, out_of_reach);
+        let program = on_path(command, &place);
+        let loaded = loaded_by(&program);
+        let mut plan = Plan::new(profiles, program, root, out_of_reach);
         plan.reads.push(place.clone());
+        plan.reads.extend(loaded);
         plan.reads
             .extend(args.iter().filter_map(|arg| named(arg, &place)));
         let absolute = |path: &PathBuf| match (path.strip_prefix("~"), &plan.home) {
@@ -169,22 +172,43 @@ fn on_path(command: &str, place: &Path) -> PathBuf {
         .unwrap_or_else(|| PathBuf::from(command))
 }
 
-/// What an argument names that is there: a folder, or the folder that a script lies in with what it loads. Never a home
-/// or anything above one.
+/// What an argument names that is there: a folder, or the package or folder of a script, with what it loads. Never a
+/// home or anything above one.
 fn named(argument: &str, place: &Path) -> Option<PathBuf> {
     let real = place.join(argument).canonicalize().ok()?;
     if !argument.contains('/') && !real.is_file() {
         return None;
     }
     let folder = if real.is_dir() {
-        real.as_path()
+        real.clone()
     } else {
-        real.parent()?
+        package_of(&real).or_else(|| Some(real.parent()?.to_owned()))?
     };
+    Some(if is_too_much(&folder) { real } else { folder })
+}
+
+/// What a program that is itself a script loads: its package, and the environment of Python's that it stands in.
+fn loaded_by(program: &Path) -> Vec<PathBuf> {
+    let package = program.canonicalize().ok().as_deref().and_then(package_of);
+    let environment = program.parent().and_then(Path::parent);
+    let environment = environment.filter(|place| place.join("pyvenv.cfg").is_file());
+    let found = package.into_iter().chain(environment.map(Path::to_owned));
+    found.filter(|place| !is_too_much(place)).collect()
+}
+
+/// Where a script finds what it loads: the outermost `node_modules` that it lies in, or else its package's folder.
+fn package_of(script: &Path) -> Option<PathBuf> {
+    let above = || script.ancestors().skip(1);
+    let modules = above().filter(|folder| folder.ends_with("node_modules"));
+    let package = |folder: &&Path| folder.join("package.json").is_file();
+    let place = modules.last().or_else(|| above().find(package))?;
+    (!is_too_much(place)).then(|| place.to_owned())
+}
+
+/// Whether a place is a home, or above one.
+fn is_too_much(place: &Path) -> bool {
     let home = std::env::home_dir();
-    let is_too_much =
-        home.is_some_and(|home| home.starts_with(folder)) || folder.parent().is_none();
-    Some(if is_too_much { real } else { folder.to_owned() })
+    home.is_some_and(|home| home.starts_with(place)) || place.parent().is_none()
 }
 
 #[derive(Deserialize)]

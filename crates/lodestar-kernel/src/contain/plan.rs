@@ -9,20 +9,20 @@ use lodestar_core::contract::Sandbox;
 use serde::{Deserialize, Serialize};
 
 /// Programs, libraries and settings of the system: read and executed, never written.
-const SYSTEM: [&str; 14] = [
+pub(super) const SYSTEM: [&str; 14] = [
     "/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32", "/etc", "/opt", "/nix", "/gnu",
     "/snap", "/proc", "/sys",
 ];
 
 /// Where name lookups are told where to ask, if `/etc/resolv.conf` is a link.
-const NAMES: [&str; 3] = [
+pub(super) const NAMES: [&str; 3] = [
     "/run/systemd/resolve",
     "/run/NetworkManager",
     "/run/resolvconf",
 ];
 
 /// Devices that hold nothing and lead nowhere.
-const DEVICES: [&str; 5] = [
+pub(super) const DEVICES: [&str; 5] = [
     "/dev/null",
     "/dev/zero",
     "/dev/full",
@@ -34,7 +34,7 @@ const DEVICES: [&str; 5] = [
 const TERMINALS: [&str; 3] = ["/dev/tty", "/dev/pts", "/dev/ptmx"];
 
 /// Toolchains that people keep in their home: read and executed. No folder with credentials is among them.
-const TOOLCHAINS: [&str; 29] = [
+pub(super) const TOOLCHAINS: [&str; 29] = [
     ".npm",
     ".nvm",
     ".volta",
@@ -68,7 +68,7 @@ const TOOLCHAINS: [&str; 29] = [
 ];
 
 /// What programs that fetch a package and run it keep it in: written only by those.
-const PACKAGE_CACHES: [&str; 6] = [
+pub(super) const PACKAGE_CACHES: [&str; 6] = [
     ".npm",
     ".bun",
     ".cache/uv",
@@ -78,12 +78,12 @@ const PACKAGE_CACHES: [&str; 6] = [
 ];
 
 /// Programs that fetch a package and run it.
-const PACKAGE_RUNNERS: [&str; 9] = [
+pub(super) const PACKAGE_RUNNERS: [&str; 9] = [
     "npx", "npm", "pnpm", "pnpx", "yarn", "bunx", "uvx", "uv", "pipx",
 ];
 
 /// Hidden from every child wherever it lies: readable only by root, who may be running Lodestar.
-const SYSTEM_SECRETS: [&str; 10] = [
+pub(super) const SYSTEM_SECRETS: [&str; 10] = [
     "/etc/shadow",
     "/etc/shadow-",
     "/etc/gshadow",
@@ -97,7 +97,7 @@ const SYSTEM_SECRETS: [&str; 10] = [
 ];
 
 /// What toolchains keep among their programs and is a secret.
-const HOME_SECRETS: [&str; 1] = [".local/share/uv/credentials"];
+pub(super) const HOME_SECRETS: [&str; 1] = [".local/share/uv/credentials"];
 
 /// What a child is for.
 #[derive(Debug, Clone)]
@@ -254,7 +254,7 @@ impl Plan {
     /// What it comes to on this machine. The child's own scratch folder is not in it.
     pub fn grants(&self) -> Grants {
         let has = |profile| self.profiles.contains(&profile);
-        let fetches_code = self.is_package_runner();
+        let fetches_code = is_package_runner(&self.program);
         let network = match &self.network {
             Some(network) => network.clone(),
             None if has(Sandbox::ControlledNetwork) || fetches_code => Network::ANY,
@@ -307,11 +307,6 @@ impl Plan {
         there(self.out_of_reach.fixed.clone())
     }
 
-    fn is_package_runner(&self) -> bool {
-        let name = self.program.file_name().and_then(|name| name.to_str());
-        name.is_some_and(|name| PACKAGE_RUNNERS.contains(&name))
-    }
-
     /// Where a program is that is not the system's: its installation, if that is a folder of its own, else
     /// the file alone.
     fn program_place(&self) -> Vec<PathBuf> {
@@ -337,6 +332,12 @@ impl Plan {
             _ => vec![real],
         }
     }
+}
+
+/// Whether a program fetches a package and runs it: such a one has the network and its caches, whatever its profile.
+pub fn is_package_runner(program: &Path) -> bool {
+    let name = program.file_name().and_then(|name| name.to_str());
+    name.is_some_and(|name| PACKAGE_RUNNERS.contains(&name))
 }
 
 /// Those that are there, as they really lie; a link is its target. Without repetitions.

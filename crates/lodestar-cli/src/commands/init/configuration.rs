@@ -13,6 +13,7 @@ use toml_edit::{Array, InlineTable, Value};
 use super::client::Client;
 use super::draft::Draft;
 use super::grading::{Proposal, propose};
+use super::granting::{Granted, grant};
 use crate::inert;
 
 /// Where the schema lies that editors check the configuration against.
@@ -75,7 +76,13 @@ impl Tried {
 }
 
 /// The text of the configuration.
-pub(crate) fn text(project: &ProjectId, client: Client, from: &Path, tried: &[Tried]) -> String {
+pub(crate) fn text(
+    project: &ProjectId,
+    client: Client,
+    from: &Path,
+    root: &Path,
+    tried: &[Tried],
+) -> String {
     let mut text = format!(
         "\
 #:schema ./{SCHEMA}
@@ -96,8 +103,18 @@ auto_approve_ceiling = 2
         quoted(project.as_str()),
         quoted(client.actor()),
     );
+    let is_child = |one: &Tried| matches!(one.draft.reached, Ok(Reached::Child { .. }));
+    if tried.iter().any(is_child) {
+        text.push_str(
+            "
+# Servers that are processes are contained (Linux): they read the project and what their arguments name, and write
+# what the `sandbox` of their tools says; a tool that is ungraded adds nothing. More is granted by `read`, `write`,
+# `network` and `sandbox` in a server's table. `lodestar doctor` shows what each has.
+",
+        );
+    }
     for one in tried {
-        server(one, &mut text);
+        server(one, root, &mut text);
     }
     let tools: Vec<Graded> = tried.iter().flat_map(Tried::tools).collect();
     if !tools.is_empty() {
@@ -116,7 +133,7 @@ auto_approve_ceiling = 2
     text
 }
 
-fn server(tried: &Tried, text: &mut String) {
+fn server(tried: &Tried, root: &Path, text: &mut String) {
     let draft = &tried.draft;
     text.push('\n');
     for note in &draft.notes {
@@ -128,7 +145,10 @@ fn server(tried: &Tried, text: &mut String) {
         (Ok(_), Err(_)) => Err(None),
     };
     match reached {
-        Ok(reached) => text.push_str(&table(draft, reached)),
+        Ok(reached) => {
+            text.push_str(&table(draft, reached));
+            confines(&grant(tried, root), root, text);
+        }
         Err(reached) => {
             let why = tried.problem().unwrap_or_default();
             let _ = writeln!(
@@ -146,6 +166,26 @@ fn server(tried: &Tried, text: &mut String) {
             }
         }
     }
+}
+
+/// What it is granted beyond its profiles, with the reasons.
+fn confines(granted: &Granted, root: &Path, text: &mut String) {
+    for why in &granted.because {
+        let _ = writeln!(text, "# {}", comment(why));
+    }
+    if granted.write.is_empty() {
+        return;
+    }
+    let places: Array = granted
+        .write
+        .iter()
+        .map(|place| match place.strip_prefix(root) {
+            Ok(below) if below.as_os_str().is_empty() => ".".to_owned(),
+            Ok(below) => below.to_string_lossy().into_owned(),
+            Err(_) => place.to_string_lossy().into_owned(),
+        })
+        .collect();
+    let _ = writeln!(text, "write = {}", places.to_string().trim());
 }
 
 fn table(draft: &Draft, reached: &Reached) -> String {
