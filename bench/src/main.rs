@@ -8,6 +8,7 @@
 mod append;
 mod barrier;
 mod call;
+mod contain;
 mod firewall;
 mod gate;
 mod gateway;
@@ -24,7 +25,7 @@ const HELP: &str = "\
 Measures Lodestar against fair limits, as ratios taken in one run.
 
 usage: lodestar-bench [all | verify | append | barrier | firewall | gate | call | holds | proxy |
-                      report | gateway]
+                      report | gateway | contain]
                       [--events N] [--beliefs N] [--calls N] [--json]
 
   verify    `lodestar log verify` of a large session ÷ `openssl dgst -sha256` of the same file
@@ -47,6 +48,8 @@ usage: lodestar-bench [all | verify | append | barrier | firewall | gate | call 
   gateway   heartbeats a second with signatures verified, of the service alone and by HTTP; ÷ the signature
             checks and ÷ the bare rows alone; with ten thousand devices ÷ with a hundred; a run of 10,000
             events verified, replayed and graded
+
+  contain   what containment adds to the start of a child, and to a call
 
   --events N   size of the large session (default 1000000)
   --beliefs N  size of the large belief store (default 1000000)
@@ -158,7 +161,7 @@ fn main() -> ExitCode {
                 return ExitCode::SUCCESS;
             }
             "all" | "verify" | "append" | "barrier" | "firewall" | "gate" | "call" | "holds"
-            | "proxy" | "report" | "gateway" => {
+            | "proxy" | "report" | "gateway" | "contain" => {
                 which = arg;
             }
             other => return usage(&format!("`{other}` is not known here")),
@@ -212,6 +215,9 @@ fn main() -> ExitCode {
             Ok(figures) => report(figures),
             Err(why) => return usage(&why),
         }
+    }
+    if wanted("contain") {
+        report(contain::measure());
     }
     match all_hold {
         true => ExitCode::SUCCESS,
