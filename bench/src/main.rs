@@ -8,6 +8,7 @@
 mod append;
 mod barrier;
 mod call;
+mod contain;
 mod firewall;
 mod gate;
 mod gateway;
@@ -25,7 +26,7 @@ const HELP: &str = "\
 Measures Lodestar against fair limits, as ratios taken in one run.
 
 usage: lodestar-bench [all | verify | append | barrier | firewall | gate | call | holds | proxy |
-                      report | gateway | hook]
+                      report | gateway | hook | contain]
                       [--events N] [--beliefs N] [--calls N] [--json]
 
   verify    `lodestar log verify` of a large session ÷ `openssl dgst -sha256` of the same file
@@ -50,6 +51,7 @@ usage: lodestar-bench [all | verify | append | barrier | firewall | gate | call 
             events verified, replayed and graded
 
   hook      what a hook of a client adds to the bare start of the same binary, with its daemon there
+  contain   what containment adds to the start of a child, and to a call
 
   --events N   size of the large session (default 1000000)
   --beliefs N  size of the large belief store (default 1000000)
@@ -161,7 +163,7 @@ fn main() -> ExitCode {
                 return ExitCode::SUCCESS;
             }
             "all" | "verify" | "append" | "barrier" | "firewall" | "gate" | "call" | "holds"
-            | "proxy" | "report" | "gateway" | "hook" => {
+            | "proxy" | "report" | "gateway" | "hook" | "contain" => {
                 which = arg;
             }
             other => return usage(&format!("`{other}` is not known here")),
@@ -221,6 +223,9 @@ fn main() -> ExitCode {
             Ok(figures) => report(figures),
             Err(why) => return usage(&why),
         }
+    }
+    if wanted("contain") {
+        report(contain::measure());
     }
     match all_hold {
         true => ExitCode::SUCCESS,

@@ -31,6 +31,7 @@ mod keygen;
 mod keys;
 mod list;
 mod names;
+mod obedient;
 mod otel;
 mod packs;
 mod peers;
