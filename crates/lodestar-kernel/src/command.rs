@@ -1,8 +1,8 @@
 //! Shell command lines, read and graded: what a line comes to is what the strictest of its parts comes to.
 //!
-//! A line is parsed into its parts ([`parse`], [`word`]), whatever stands around them: pipes, branches,
+//! A line is parsed into its parts (`parse`, `word`), whatever stands around them: pipes, branches,
 //! substitutions, here-documents, shells in shells. Each part is graded by the table of known programs
-//! ([`programs`]), by what its options and paths say ([`rules`], [`paths`]), and by what it redirects. What is not
+//! (`programs`), by what its options and paths say (`rules`, `paths`), and by what it redirects. What is not
 //! known is held for a human: a program that nobody graded, a name that is only made when the line runs, a text
 //! that cannot be parsed. Nothing is run, looked at or expanded here; where links lead is for
 //! [`crate::protect`], and what a program does once it runs is for the operating system to contain.

@@ -182,10 +182,6 @@ fn closing(units: &[Unit], start: usize) -> Option<(usize, Vec<usize>)> {
 }
 
 /// `{1..5}` and `{a..e}`: none where it is no range, none inside where it has too many members.
-#[expect(
-    clippy::option_option,
-    reason = "no range, and a range that is too long, are different"
-)]
 fn range(inside: &[Unit]) -> Option<Option<Vec<Vec<Unit>>>> {
     let text: Option<String> = inside
         .iter()

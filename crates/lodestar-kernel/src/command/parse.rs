@@ -1,7 +1,7 @@
-//! From text to [`Script`]: the grammar of POSIX shells with what bash and zsh have in common beyond it.
+//! From text to `Script`: the grammar of POSIX shells with what bash and zsh have in common beyond it.
 //!
 //! Every reading that shells differ in is refused, and what is refused is held for a human. The reader of words is
-//! in [`super::word`].
+//! in `super::word`.
 
 mod compound;
 mod redirect;

@@ -211,7 +211,9 @@ const SECRET_FOLDERS: [&str; 13] = [
 ];
 
 /// Files that hold credentials, by name.
-const SECRET_FILES: [&str; 31] = [
+const SECRET_FILES: [&str; 33] = [
+    "shadow-",
+    "gshadow-",
     "hosts.yml",
     ".env",
     ".envrc",

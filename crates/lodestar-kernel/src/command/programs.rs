@@ -2,7 +2,7 @@
 //!
 //! A program that is not here is held for a human, because nobody graded it. `docs/reference/commands.md` is made
 //! of this table. Where a program's options or subcommands matter more than its name, the entry names the rule
-//! that looks at them ([`Rule`]).
+//! that looks at them (`Rule`).
 
 mod table;
 

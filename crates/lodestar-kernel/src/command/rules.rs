@@ -220,7 +220,8 @@ impl Grader {
             self.places.judge(path, Use::Reads, arg.pattern, grade);
             let includes = arg.text.starts_with("-I") || arg.text.starts_with("-L");
             let assigned = path.split_once('=').map_or(path, |(_, value)| value);
-            if !includes && !(self.places.is_inside(path) && self.places.is_inside(assigned)) {
+            let inside = self.places.is_inside(path) && self.places.is_inside(assigned);
+            if !includes && !inside {
                 let shown = Excerpt::of(path);
                 grade.raise(Rung::L4, format!("`{shown}` leads out of the project"));
             }

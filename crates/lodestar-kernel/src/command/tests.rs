@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use lodestar_core::ladder::Rung;
 
-use super::read;
+use super::{read, read_in};
 
 const COMMANDS: &str = include_str!("commands.tsv");
 
@@ -54,4 +54,77 @@ fn every_command_is_graded_as_a_careful_person_would() {
         wrong.len(),
         wrong.join("\n")
     );
+}
+
+#[test]
+fn a_reading_says_which_files_are_read_and_written() {
+    let reading =
+        read("sort < in.txt > out.txt && cp a.txt b/ && sed -i s/a/b/ c.rs; tee log <<< x; cat $x");
+    assert_eq!(reading.writes, ["out.txt", "b/", "c.rs", "log"]);
+    assert_eq!(reading.reads, ["in.txt", "a.txt"]);
+    let nested = read("bash -c 'echo \"$(head notes.md)\" > \"a file\"'");
+    assert_eq!(
+        (nested.rung, nested.writes.as_slice()),
+        (Rung::L3, &["a file".to_owned()][..])
+    );
+    assert_eq!(nested.reads, ["notes.md"]);
+}
+
+#[test]
+fn a_reading_names_the_strictest_part_and_why() {
+    let reading = read("ls | head; git push && make");
+    assert_eq!(reading.rung, Rung::L4);
+    assert_eq!(
+        reading.reason,
+        "`git push` reaches other repositories, rewrites history, or nobody graded it"
+    );
+    let words: Vec<_> = reading
+        .parts
+        .iter()
+        .map(|part| part.words.join(" "))
+        .collect();
+    assert_eq!(words, ["ls", "head", "git push", "make"]);
+    let rungs: Vec<_> = reading.parts.iter().map(|part| part.rung).collect();
+    assert_eq!(rungs, [Rung::L0, Rung::L0, Rung::L4, Rung::L3]);
+    let dynamic = read("e''cho \"$x\" 'a  b'");
+    assert_eq!(dynamic.parts[0].words, ["echo", super::DYNAMIC, "a  b"]);
+    assert_eq!(read("  # nothing").reason, "nothing is run");
+    assert_eq!(
+        read("echo 'x").reason,
+        "it cannot be read as a command line: a quote is not closed"
+    );
+}
+
+#[test]
+fn what_was_complete_before_an_error_still_counts() {
+    assert_eq!(read("rm -rf /; echo 'x").rung, Rung::L5);
+    assert_eq!(read("lodestar approve grant x && ls\n(").rung, Rung::L5);
+}
+
+#[test]
+fn absolute_paths_below_the_root_are_inside_the_project() {
+    let root = "/srv/project";
+    for (line, expected) in [
+        ("echo x > /srv/project/notes.txt", Rung::L3),
+        ("cd /srv/project && cargo test", Rung::L3),
+        ("cd /srv/project/sub && cargo test", Rung::L3),
+        ("/srv/project/run-tests.sh", Rung::L3),
+        ("cat /srv/project/.env", Rung::L4),
+        ("echo x > /srv/project/../other", Rung::L4),
+        ("echo x > /srv/projects", Rung::L4),
+        ("echo x > /srv/project/.git/hooks/x", Rung::L5),
+        ("rm -rf /srv/project", Rung::L4),
+        ("rm -rf /", Rung::L5),
+    ] {
+        assert_eq!(read_in(line, root).rung, expected, "{line}");
+        assert!(read(line).rung >= Rung::L4, "{line}");
+    }
+    // A root that says nothing takes nothing in.
+    for root in ["", "/", "relative"] {
+        assert_eq!(
+            read_in("echo x > /etc/hosts", root).rung,
+            Rung::L4,
+            "{root}"
+        );
+    }
 }

@@ -15,7 +15,7 @@ impl Grader {
             && option.text == "-v"
         {
             match name.literal() {
-                Some(name) => crate::command::variables::judge_set(name, true, grade),
+                Some(name) => crate::command::variables::judge_set(name, false, grade),
                 None => grade.raise(Rung::L4, "which variable is set is only known when it runs"),
             }
             for arg in rest {
@@ -150,6 +150,12 @@ impl Grader {
             self.writes_file(arg, grade);
         }
         for arg in args.iter().filter(|arg| arg.is_option()) {
+            if given(&arg.text, "--reference").is_some() {
+                grade.raise(
+                    Rung::L4,
+                    "which rights a file gets is only known when it runs",
+                );
+            }
             self.option_value(arg, grade);
         }
     }

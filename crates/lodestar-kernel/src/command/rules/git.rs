@@ -361,9 +361,23 @@ impl Grader {
     /// The words behind a subcommand: texts are texts, all others may name files.
     fn git_words(&mut self, name: &str, rest: &[Arg], grade: &mut Grade) {
         let mut text = false;
+        // What is shown, recorded or packed is read; names of branches are not files.
         let shows = matches!(
             name,
-            "log" | "show" | "grep" | "diff" | "blame" | "cat-file"
+            "log"
+                | "show"
+                | "grep"
+                | "diff"
+                | "blame"
+                | "cat-file"
+                | "add"
+                | "stage"
+                | "commit"
+                | "apply"
+                | "am"
+                | "archive"
+                | "notes"
+                | "tag"
         );
         for arg in rest {
             if std::mem::take(&mut text) {

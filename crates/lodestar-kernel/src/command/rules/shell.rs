@@ -31,7 +31,7 @@ impl Grader {
                 _ => {
                     // Shells do not agree whether what follows `-c` can still be an option.
                     if text && !word[1..].chars().all(char::is_alphanumeric) {
-                        self.nested(&word.to_owned(), grade);
+                        self.nested(word, grade);
                         grade.raise(Rung::L4, format!("what `{name} -c` runs is not clear"));
                     }
                     text |= word.starts_with('-') && word.contains('c');
@@ -115,7 +115,7 @@ impl Grader {
             };
             let signal = text
                 .chars()
-                .all(|c| c.is_ascii_uppercase() || c.is_ascii_digit());
+                .all(|c| c.is_ascii_uppercase() || c.is_ascii_digit() || c == '-');
             if arg.sure != Sure::Fixed {
                 grade.raise(Rung::L4, "what runs later is only known when it runs");
             } else if !signal {
