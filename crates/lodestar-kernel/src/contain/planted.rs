@@ -150,7 +150,7 @@ fn move_aside(folder: &OwnedFd, name: &OsStr) -> Option<OsString> {
 /// Makes what is harmless where it is empty, so that it is there and can be covered: the hooks of a repository.
 pub(super) fn make_coverable(fixed: &[PathBuf]) {
     for place in fixed.iter().filter(|place| place.ends_with(".git/hooks")) {
-        let is_repository = place.parent().is_some_and(|git| is_repository(git));
+        let is_repository = place.parent().is_some_and(is_repository);
         if is_repository && place.symlink_metadata().is_err() {
             // Where it cannot be made, the child, who is the same user, cannot make it either.
             let _ = std::fs::create_dir(place);

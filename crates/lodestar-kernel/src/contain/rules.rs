@@ -162,7 +162,7 @@ impl Apart<'_> {
         }
         let below = |what: &[PathBuf]| what.iter().any(|one| one.starts_with(place));
         let writes = access != fixed;
-        if !below(self.not_read) && !(writes && below(self.not_written)) {
+        if !(below(self.not_read) || writes && below(self.not_written)) {
             rules.push((place.to_owned(), access));
             return;
         }

@@ -392,7 +392,7 @@ fn try_keep(root: &Root, path: &Below, left: u64) -> Result<Result<(Stood, Mark)
 }
 
 fn mode(stat: &Stat) -> u32 {
-    u32::from(stat.st_mode) & MODE_BITS
+    stat.st_mode & MODE_BITS
 }
 
 fn open(folder: &OwnedFd, name: &OsStr) -> Result<File, Errno> {
