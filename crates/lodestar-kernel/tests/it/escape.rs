@@ -10,7 +10,7 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 use std::process::Command;
 
-use cases::{Case, Expected, cases, expected};
+use cases::{Expected, cases, expected};
 use lodestar_kernel::contain::Host;
 use world::{Language, World};
 

@@ -113,7 +113,7 @@ impl Asking {
         if incoming.cwd.is_none() {
             incoming.cwd = std::env::current_dir().ok();
         }
-        match exchange(stream, &place, &Asked::Said(incoming))? {
+        match exchange(stream, &place, &Asked::Said(Box::new(incoming)))? {
             Told::Answer(answer) => Ok(answer),
             Told::Problem(problem) => Err(Unavailable::Misunderstood(problem)),
             Told::Stopping => Err(Unavailable::Away),

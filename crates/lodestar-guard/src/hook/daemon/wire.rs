@@ -24,7 +24,7 @@ pub(super) const LONGEST_ANSWER: Duration = Duration::from_secs(55);
 #[serde(rename_all = "snake_case")]
 pub(super) enum Asked {
     /// What a client said.
-    Said(Incoming),
+    Said(Box<Incoming>),
     /// To close all sessions and end.
     Stop,
 }
