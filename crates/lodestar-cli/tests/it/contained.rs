@@ -35,7 +35,7 @@ fn started(world: &World) -> Vec<Value> {
         "--json",
     ]);
     let lines = shown.expect(0).out;
-    let lines = lines.lines().map(|line| serde_json::from_str(line));
+    let lines = lines.lines().map(serde_json::from_str);
     let lines: Vec<Value> = lines.collect::<Result<_, _>>().expect("JSON");
     lines.iter().map(|line| line["payload"].clone()).collect()
 }

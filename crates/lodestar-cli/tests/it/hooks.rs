@@ -257,11 +257,11 @@ fn every_recorded_input_is_answered_in_its_clients_way_where_no_daemon_is() {
             let value: Value = serde_json::from_slice(&input).expect("JSON");
             let event = value["hook_event_name"].as_str().expect("a name");
             let events = protocol::events(client).iter();
-            let moment = events.filter(|(name, _)| *name == event).map(|(_, of)| *of);
+            let mut moment = events.filter(|(name, _)| *name == event).map(|(_, of)| *of);
             let speaks = protocol::read(client, None, &input)
                 .expect("read")
                 .is_some();
-            let code = match moment.last() {
+            let code = match moment.next_back() {
                 _ if !speaks => 0,
                 None => 0,
                 Some(Moment::Started | Moment::Ended) => 1,

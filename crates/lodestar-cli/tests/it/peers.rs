@@ -219,7 +219,7 @@ impl Subject {
     fn writes(&self) -> Vec<PathBuf> {
         let args = self.command[1..].iter().map(PathBuf::from);
         let args = args.filter(|path| path.is_absolute() && path.is_dir());
-        let values = self.env.iter().map(|(_, value)| PathBuf::from(value));
+        let values = self.env.values().map(PathBuf::from);
         let files = values.filter(|path| path.is_absolute());
         args.chain(files.filter_map(|path| path.parent().map(Path::to_owned)))
             .collect()

@@ -50,7 +50,7 @@ pub(super) fn project() -> World {
 /// A session with these calls in it, one after the other.
 pub(super) fn setup(world: &World) -> Setup {
     let config = Config::read(world.path("work/lodestar.toml")).expect("a configuration");
-    let keys = Keys::at(&world.path("config")).expect("keys");
+    let keys = Keys::at(world.path("config")).expect("keys");
     Setup::new(config, keys)
         .holds(Holds::Leave)
         .tool_graded(Editor::at(&world.root()), grade())

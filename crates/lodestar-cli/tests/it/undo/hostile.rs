@@ -130,7 +130,7 @@ fn protected_places_are_not_restored_to() {
     let tool = FsRestore::new(&world.root(), [b"x".to_vec()], Scope::global()).expect("a root");
     let sha256 = lodestar_core::digest::sha256(b"x");
     let config = Config::read(world.path("work/lodestar.toml")).expect("a configuration");
-    let keys = Keys::at(&world.path("config")).expect("keys");
+    let keys = Keys::at(world.path("config")).expect("keys");
     let runtime = tokio::runtime::Runtime::new().expect("a runtime");
     runtime.block_on(async {
         let session = Setup::new(config, keys)

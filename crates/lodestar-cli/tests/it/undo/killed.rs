@@ -25,7 +25,7 @@ fn an_agent_that_is_killed() {
         _ => Step::Returned,
     };
     let config = Config::read(format!("{dir}/work/lodestar.toml")).expect("a configuration");
-    let keys = Keys::at(&std::path::Path::new(dir).join("config")).expect("keys");
+    let keys = Keys::at(std::path::Path::new(dir).join("config")).expect("keys");
     let steps = Steps::tell(move |made| {
         if made == step {
             let _ = kill_process(getpid(), Signal::KILL);
