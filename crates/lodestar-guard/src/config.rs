@@ -283,11 +283,14 @@ impl Config {
             .chain(policy)
             .chain(known)
             .collect();
+        let own = self.path(&self.log_root);
         let hidden = self
             .files()
             .into_iter()
-            .filter(|file| !fixed.contains(file));
-        out_of_reach(self.root(), keys, hidden.collect::<Vec<_>>(), fixed.clone())
+            .filter(|file| !fixed.contains(file) && *file != own);
+        let mut out = out_of_reach(self.root(), keys, hidden.collect::<Vec<_>>(), fixed.clone());
+        out.own.push(own);
+        out
     }
 
     /// What a server may reach that is a process: the union of what its tools are graded for, unless it is said.

@@ -51,8 +51,6 @@ pub mod record;
 mod rules;
 #[cfg(target_os = "linux")]
 mod scratch;
-#[cfg(all(test, target_os = "linux"))]
-mod tests;
 
 pub use cell::{Cell, Confined};
 pub use host::Host;

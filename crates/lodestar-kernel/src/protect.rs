@@ -69,6 +69,7 @@ pub fn out_of_reach(
     let mut out = OutOfReach {
         keys: keys.map(Path::to_owned),
         lodestar: Some(root.join(".lodestar")),
+        own: Vec::new(),
         hidden: hidden
             .into_iter()
             .map(|path| lexical(&root, &path))

@@ -1,6 +1,6 @@
 //! A server as a process of one's own: its group, its streams, its end.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::OsString;
 use std::os::unix::process::CommandExt as _;
 use std::path::Path;
@@ -140,14 +140,26 @@ pub(crate) fn start(
     Ok((process, Streams { input, output }, containment))
 }
 
-/// Moves aside what a child makes where protected files would be, for as long as it lives and somebody hears of it.
+/// Says what appears where protected files would be, for as long as a child lives that could have made it. It is left
+/// there: a client makes such files for its user as well, and nobody can tell whose it is.
 async fn look(absent: Absent, to: mpsc::Sender<Vec<u8>>) {
+    let mut said = BTreeSet::new();
     while !to.is_closed() {
         tokio::time::sleep(LOOKS).await;
-        for planted in absent.set_aside() {
-            let _ = to.try_send(format!("lodestar: {planted}\n").into_bytes());
+        for place in absent.found() {
+            if said.insert(place.clone()) {
+                let warning = appeared(&place);
+                let _ = to.try_send(format!("lodestar: {warning}\n").into_bytes());
+            }
         }
     }
+}
+
+fn appeared(place: &Path) -> String {
+    format!(
+        "`{}` is protected and appeared while the server ran, who could have made it; look at it before a client does",
+        place.display()
+    )
 }
 
 /// Reads to the end whatever happens: a child whose errors nobody reads would stand still.
@@ -206,9 +218,9 @@ impl Process {
         if let Some(looking) = self.looking.take() {
             looking.abort();
         }
-        let planted = self.confined.take().map(|one| one.absent().set_aside());
-        let planted = planted.into_iter().flatten();
-        planted.map(|planted| planted.to_string()).collect()
+        let found = self.confined.take().map(|one| one.absent().found());
+        let found = found.into_iter().flatten();
+        found.map(|place| appeared(&place)).collect()
     }
 
     fn signal(&self, signal: Signal) {

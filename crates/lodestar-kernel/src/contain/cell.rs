@@ -93,8 +93,8 @@ impl Cell {
     pub fn of(plan: &Plan, host: Host) -> Result<Self, ContainError> {
         let scratch = Scratch::new()?;
         let grants = plan.grants();
-        make_coverable(&plan.out_of_reach.fixed);
-        let absent = Absent::of(plan.out_of_reach.all(), &grants.writes);
+        make_coverable(&plan.out_of_reach, &grants.writes);
+        let absent = Absent::of(plan.out_of_reach.not_made(), &grants.writes);
         let (hidden, fixed) = (plan.hidden(), plan.fixed());
         let mut gaps = Vec::new();
         let (mut bridge, mut far_end) = (None, None);

@@ -186,6 +186,8 @@ pub struct OutOfReach {
     pub keys: Option<PathBuf>,
     /// The project's `.lodestar/`.
     pub lodestar: Option<PathBuf>,
+    /// Folders elsewhere that Lodestar writes itself, such as that of the log.
+    pub own: Vec<PathBuf>,
     /// What else is not even to be read: client configuration, sockets.
     pub hidden: Vec<PathBuf>,
     /// Read and not written: what decides what runs later.
@@ -193,14 +195,19 @@ pub struct OutOfReach {
 }
 
 impl OutOfReach {
-    /// All that a child must not make, either.
-    pub(super) fn all(&self) -> impl Iterator<Item = &PathBuf> {
-        self.all_hidden().chain(&self.fixed)
+    /// What a child must not make, either. Lodestar's own folders are made before it starts.
+    pub(super) fn not_made(&self) -> impl Iterator<Item = &PathBuf> {
+        self.hidden.iter().chain(&self.fixed)
+    }
+
+    /// Folders that Lodestar makes itself.
+    pub(super) fn made_here(&self) -> impl Iterator<Item = &PathBuf> {
+        self.lodestar.iter().chain(&self.own)
     }
 
     /// All that is not even to be read.
     fn all_hidden(&self) -> impl Iterator<Item = &PathBuf> {
-        let own = self.keys.iter().chain(&self.lodestar);
+        let own = self.keys.iter().chain(&self.lodestar).chain(&self.own);
         own.chain(&self.hidden)
     }
 }

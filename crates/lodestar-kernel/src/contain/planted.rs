@@ -12,6 +12,8 @@ use std::path::{Component, Path, PathBuf};
 use rustix::fs::{AtFlags, FileType, Mode, OFlags, RenameFlags};
 use rustix::io::Errno;
 
+use super::plan::OutOfReach;
+
 /// What is put behind a name that was set aside.
 const ASIDE: &str = "refused-by-lodestar";
 
@@ -91,6 +93,22 @@ impl Absent {
         Self(absent.collect())
     }
 
+    /// What is there by now, left where it is: while a child runs for long, others may have made it.
+    pub fn found(&self) -> Vec<PathBuf> {
+        let places = self.0.iter().map(|place| {
+            let names = place.names.iter();
+            (
+                place,
+                names.fold(place.from.clone(), |path, name| path.join(name)),
+            )
+        });
+        let there = places.filter(|(place, path)| {
+            let found = path.symlink_metadata();
+            found.is_ok_and(|found| !(place.unless_folder && found.is_dir()))
+        });
+        there.map(|(_, path)| path).collect()
+    }
+
     /// Moves aside what is there by now.
     pub fn set_aside(&self) -> Vec<Planted> {
         let planted = self.0.iter().filter_map(Place::set_aside);
@@ -147,8 +165,18 @@ fn move_aside(folder: &OwnedFd, name: &OsStr) -> Option<OsString> {
     None
 }
 
-/// Makes what is harmless where it is empty, so that it is there and can be covered: the hooks of a repository.
-pub(super) fn make_coverable(fixed: &[PathBuf]) {
+/// Makes what is harmless where it is empty, so that it is there and can be covered: the hooks of a repository, and
+/// folders that Lodestar would make itself a moment later.
+pub(super) fn make_coverable(out_of_reach: &OutOfReach, writes: &[PathBuf]) {
+    let fixed = &out_of_reach.fixed;
+    for folder in out_of_reach.made_here() {
+        let above = folder
+            .ancestors()
+            .find_map(|above| above.canonicalize().ok());
+        if above.is_some_and(|above| writes.iter().any(|grant| above.starts_with(grant))) {
+            let _ = std::fs::create_dir_all(folder);
+        }
+    }
     for place in fixed.iter().filter(|place| place.ends_with(".git/hooks")) {
         let is_repository = place.parent().is_some_and(is_repository);
         if is_repository && place.symlink_metadata().is_err() {

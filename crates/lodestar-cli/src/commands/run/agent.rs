@@ -212,6 +212,7 @@ fn plan(args: &AgentArgs, config: &Config, keys: &Path, ways: &Ways) -> Result<P
     let OutOfReach {
         keys,
         lodestar,
+        own,
         hidden,
         fixed,
     } = config.out_of_reach(Some(keys));
@@ -219,6 +220,7 @@ fn plan(args: &AgentArgs, config: &Config, keys: &Path, ways: &Ways) -> Result<P
     let out_of_reach = OutOfReach {
         keys,
         lodestar,
+        own,
         hidden: Vec::new(),
         fixed: fixed.into_iter().chain(hidden).collect(),
     };
