@@ -1,5 +1,7 @@
 //! The walk over a parsed line: every command is graded, and the strictest decides.
 
+use std::cell::Cell;
+
 use lodestar_core::ladder::Rung;
 
 use super::expand::Sure;
@@ -95,6 +97,7 @@ impl Grader {
             places: Places {
                 root: root.map(str::to_owned),
                 current: vec![String::new()],
+                looks: Cell::default(),
             },
             loops: Vec::new(),
             values: Vec::new(),
@@ -254,9 +257,9 @@ impl Grader {
             Command::Simple(simple) => drop(self.simple(simple, Stdin::Inherited)),
             Command::Compound(compound) => self.compound(compound),
             Command::Subshell(script, redirects) => {
-                let places = self.places.clone();
+                let places = self.places.current.clone();
                 self.script(script);
-                self.places = places;
+                self.places.current = places;
                 self.redirects_alone(redirects);
             }
             Command::Function(name, body) => {
@@ -372,10 +375,10 @@ impl Grader {
         for expansion in &word.expansions {
             match &**expansion {
                 Expansion::Command(script) | Expansion::Process(script) => {
-                    let places = self.places.clone();
+                    let places = self.places.current.clone();
                     self.name_functions(script);
                     self.script(script);
-                    self.places = places;
+                    self.places.current = places;
                 }
                 Expansion::Arithmetic(inner) => self.word(inner, grade),
                 Expansion::Parameter {

@@ -2,6 +2,9 @@
 //!
 //! Links are not followed here: that takes a file system, and is for [`crate::protect`] and the operating system.
 
+use std::cell::Cell;
+
+use lodestar_core::fingerprint::MAX_PATH_LEN;
 use lodestar_core::ladder::Rung;
 use lodestar_core::name::Excerpt;
 
@@ -10,6 +13,12 @@ use crate::protect::{NOT_MOVED, NOT_WRITTEN, PROTECTED};
 
 /// Stands in a text for what is only known when the command runs.
 pub(super) const MARK: char = '\u{e000}';
+
+/// Most paths that are judged for one line, from each folder that it can be in.
+const MAX_LOOKS: usize = 20_000;
+
+/// Longest name of a file on any file system, in bytes of UTF-8, with room to spare.
+const MAX_NAME_LEN: usize = 1024;
 
 /// What is done with a path.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -38,6 +47,8 @@ pub(super) struct Places {
     pub(super) root: Option<String>,
     /// Folders, as spelt; the empty one is the project.
     pub(super) current: Vec<String>,
+    /// How many paths were judged so far.
+    pub(super) looks: Cell<usize>,
 }
 
 impl Places {
@@ -93,6 +104,14 @@ impl Places {
 
     /// Raises a grade by what is done with a path.
     pub(super) fn judge(&self, path: &str, to: Use, pattern: bool, grade: &mut Grade) {
+        let looks = self.looks.get() + self.current.len();
+        self.looks.set(looks);
+        if looks > MAX_LOOKS {
+            return grade.raise(Rung::L4, "it names more files than anybody looks through");
+        }
+        if path.len() > MAX_PATH_LEN || path.split('/').any(|name| name.len() > MAX_NAME_LEN) {
+            return grade.raise(Rung::L4, "a word of it is longer than the name of any file");
+        }
         for place in &self.current {
             let located = self.locate(place, path);
             judge(path, &located, to, pattern, grade);
@@ -324,45 +343,124 @@ fn is_broad(parts: &[&str]) -> bool {
     }
 }
 
-/// Whether a shell pattern could match a name. Bracket expressions match any character.
+/// Whether a shell pattern could match a name in ASCII. Bracket expressions match any character.
 pub(super) fn matches(pattern: &str, name: &str) -> bool {
-    let pattern: Vec<char> = pattern.chars().collect();
-    let name: Vec<char> = name.chars().collect();
     // A pattern does not match the dot of a hidden file.
-    if name.first() == Some(&'.') && pattern.first() != Some(&'.') && pattern.first() != Some(&'[')
-    {
+    if name.starts_with('.') && !pattern.starts_with(['.', '[']) {
         return false;
     }
-    let mut reached = vec![false; name.len() + 1];
-    reached[0] = true;
-    let mut at = 0;
-    while at < pattern.len() {
-        let mut after = vec![false; name.len() + 1];
-        match pattern[at] {
-            '*' | MARK => {
-                let mut any = false;
-                for (i, here) in reached.iter().enumerate() {
-                    any |= *here;
-                    after[i] = any;
+    let mut rest = pattern;
+    let mut name = name;
+    // Where to go on after the last star, one character later each time.
+    let mut star: Option<(&str, &str)> = None;
+    loop {
+        let mut chars = rest.chars();
+        let step = match chars.next() {
+            Some('*' | MARK) => {
+                star = Some((chars.as_str(), name));
+                rest = chars.as_str();
+                continue;
+            }
+            Some('?') => Some((None, chars.as_str())),
+            Some('[') => {
+                // The first character belongs to the brackets, whatever it is.
+                let mut inside = chars.clone();
+                inside.next();
+                match inside.as_str().split_once(']') {
+                    Some((_, after)) => Some((None, after)),
+                    None => Some((Some('['), chars.as_str())),
                 }
             }
-            c => {
-                let close = pattern[at + 1..].iter().skip(1).position(|c| *c == ']');
-                let any = match (c, close) {
-                    ('[', Some(close)) => {
-                        at += close + 2;
-                        true
-                    }
-                    ('?', _) => true,
-                    _ => false,
-                };
-                for i in 0..name.len() {
-                    after[i + 1] = reached[i] && (any || name[i] == c);
-                }
+            Some(c) => Some((Some(c), chars.as_str())),
+            None => None,
+        };
+        let first = name.chars().next();
+        match (step, first) {
+            (None, None) => return true,
+            (Some((wanted, after)), Some(first)) if wanted.is_none_or(|c| c == first) => {
+                rest = after;
+                name = &name[first.len_utf8()..];
             }
+            _ => match star {
+                Some((after, from)) if !from.is_empty() => {
+                    let first = from.chars().next().map_or(1, char::len_utf8);
+                    star = Some((after, &from[first..]));
+                    rest = after;
+                    name = &from[first..];
+                }
+                _ => return false,
+            },
         }
-        reached = after;
-        at += 1;
     }
-    reached[name.len()]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn patterns_match_what_a_shell_would_match_and_brackets_anything() {
+        for (pattern, name) in [
+            ("*", "shadow"),
+            ("sh?dow", "shadow"),
+            ("s*w", "shadow"),
+            ("s**d*w*", "shadow"),
+            ("[a-z]hadow", "shadow"),
+            ("sh[]a]dow", "shadow"),
+            ("sh[\u{e9}a]dow", "shadow"),
+            (".e*", ".env"),
+            (".[e]nv", ".env"),
+            ("*.p?m", "server.pem"),
+            ("id_*", "id_rsa"),
+            ("\u{e000}dow", "shadow"),
+        ] {
+            assert!(matches(pattern, name), "{pattern} {name}");
+        }
+        for (pattern, name) in [
+            ("*", ".env"),
+            ("?env", ".env"),
+            ("*.rs", "server.pem"),
+            ("sh?dow", "shdow"),
+            ("shadow*x", "shadow"),
+            ("", "shadow"),
+            ("sh[dow", "shadow"),
+            ("a*a*a*a*b", "aaaaaaaaaaaaaaaa"),
+        ] {
+            assert!(!matches(pattern, name), "{pattern} {name}");
+        }
+    }
+
+    #[test]
+    fn a_path_is_where_its_components_lead() {
+        let places = Places {
+            root: Some("/srv/project".to_owned()),
+            current: vec![String::new()],
+            looks: Cell::default(),
+        };
+        for inside in [
+            "a",
+            "./a/../b",
+            "a/b/../../c",
+            "/srv/project",
+            "/srv/./project/a",
+            ".",
+        ] {
+            assert!(places.is_inside(inside), "{inside}");
+        }
+        for outside in [
+            "..",
+            "a/../../b",
+            "/srv/projects",
+            "/srv/project/..",
+            "~",
+            "~root/x",
+            "/",
+        ] {
+            assert!(!places.is_inside(outside), "{outside}");
+        }
+        assert_eq!(
+            places.locate("/etc", "../a/./b"),
+            Located::Outside(vec![String::new(), "a".to_owned(), "b".to_owned()])
+        );
+    }
 }
