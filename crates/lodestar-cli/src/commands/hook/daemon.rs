@@ -129,15 +129,13 @@ fn is_proxy(_client: Client, root: &Path, server: &str) -> bool {
     files.extend(of_user);
     let mut entries = Vec::new();
     for path in files.iter().filter(|path| path.is_file()) {
-        match ClientFile::look(path, home.as_deref()) {
-            Ok(None) => {}
-            Ok(Some(file)) => {
-                entries.extend(file.servers.get(server).cloned());
-                entries.extend(of_projects(&file.text, server));
-            }
-            // What cannot be read may name another one.
-            Err(_) => return false,
-        }
+        // What cannot be read may name another one.
+        let Ok(file) = ClientFile::look(path, home.as_deref()) else {
+            return false;
+        };
+        let servers = file.map(|file| file.servers).unwrap_or_default();
+        entries.extend(servers.get(server).cloned());
+        entries.extend(of_projects(path, server));
     }
     let is_own = |entry: &Value| {
         let command = entry["command"].as_str().unwrap_or_default();
@@ -147,8 +145,9 @@ fn is_proxy(_client: Client, root: &Path, server: &str) -> bool {
 }
 
 /// Servers that Claude Code keeps for single projects, which come before all others.
-fn of_projects(text: &str, server: &str) -> Vec<Value> {
-    let whole = serde_json::from_str::<Map<String, Value>>(&jsonc::plain(text));
+fn of_projects(path: &Path, server: &str) -> Vec<Value> {
+    let text = std::fs::read_to_string(path).unwrap_or_default();
+    let whole = serde_json::from_str::<Map<String, Value>>(&jsonc::plain(&text));
     let projects = whole.ok().and_then(|mut whole| whole.remove("projects"));
     let Some(Value::Object(projects)) = projects else {
         return Vec::new();

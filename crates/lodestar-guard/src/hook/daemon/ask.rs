@@ -64,6 +64,20 @@ pub enum Unavailable {
     Misunderstood(String),
 }
 
+impl Unavailable {
+    /// Whether the question was certainly not read to its end, so that nothing was decided. A socket is only
+    /// reset, and only breaks while one writes, where the other side left something unread.
+    fn is_unheard(&self) -> bool {
+        let Self::Lost(problem) = self else {
+            return false;
+        };
+        matches!(
+            problem.kind(),
+            io::ErrorKind::ConnectionReset | io::ErrorKind::BrokenPipe
+        )
+    }
+}
+
 /// How a daemon is asked.
 #[derive(Debug, Clone)]
 pub struct Asking {
@@ -104,19 +118,29 @@ impl Asking {
     pub fn ask(&self, incoming: &Incoming) -> Result<Answer, Unavailable> {
         let root = self.root_of(incoming)?;
         let place = Place::of(&self.installation, &root);
-        let stream = match self.connect(&place)? {
-            Some(stream) => stream,
-            None => self.start(&place, &root)?,
-        };
         // The client's own word for where it works may be missing; the hook's is as good.
         let mut incoming = incoming.clone();
         if incoming.cwd.is_none() {
             incoming.cwd = std::env::current_dir().ok();
         }
-        match exchange(stream, &place, &Asked::Said(Box::new(incoming)))? {
+        let asked = Asked::Said(Box::new(incoming));
+        let mut told = exchange(self.reach(&place, &root)?, &place, &asked);
+        if told.as_ref().is_err_and(Unavailable::is_unheard) {
+            // A daemon that dies is still connected to for a moment.
+            told = exchange(self.reach(&place, &root)?, &place, &asked);
+        }
+        match told? {
             Told::Answer(answer) => Ok(answer),
             Told::Problem(problem) => Err(Unavailable::Misunderstood(problem)),
             Told::Stopping => Err(Unavailable::Away),
+        }
+    }
+
+    /// A connection to the daemon, which is started if it is away.
+    fn reach(&self, place: &Place, root: &Path) -> Result<UnixStream, Unavailable> {
+        match self.connect(place)? {
+            Some(stream) => Ok(stream),
+            None => self.start(place, root),
         }
     }
 
@@ -124,10 +148,7 @@ impl Asking {
     pub fn start_at(&self, root: &Path) -> Result<(), Unavailable> {
         let root = real(root)?;
         let place = Place::of(&self.installation, &root);
-        match self.connect(&place)? {
-            Some(_) => Ok(()),
-            None => self.start(&place, &root).map(drop),
-        }
+        self.reach(&place, &root).map(drop)
     }
 
     /// Tells the daemon of a project to end; whether there was one.
