@@ -1,8 +1,8 @@
-//! An agent that runs code as the same user, through a tool of a real session: it can read the keys,
-//! start `lodestar` and make terminals of its own, and cannot approve.
+//! An agent that runs code: through a tool of a real session it reaches neither keys nor requests. Where nothing contains
+//! it, it can read the keys, start `lodestar` and make terminals of its own, and cannot approve.
 
 use std::fs;
-use std::process::Command;
+use std::process::{Command, Stdio};
 
 use lodestar_core::note::NoteKey;
 use serde_json::{Value, json};
@@ -150,8 +150,7 @@ fn attack(world: &World) -> String {
 }
 
 /// What each try came to.
-fn tries(report: &Value) -> Vec<(String, i32)> {
-    let shown = report["steps"][1]["called"]["text"].as_str().expect("text");
+fn tries(shown: &str) -> Vec<(String, i32)> {
     let told = shown.lines().filter_map(|line| line.rsplit_once(' '));
     told.filter_map(|(what, code)| Some((what.to_owned(), code.parse().ok()?)))
         .collect()
@@ -173,7 +172,18 @@ fn a_program_that_the_agent_runs_cannot_approve_deny_or_confirm() {
     let mut args = RUN.to_vec();
     args.push("--json");
     let run = without_terminal(&world, &args).expect(0);
-    let tries = tries(&run.json());
+    let report = run.json();
+    let shown = report["steps"][1]["called"]["text"].as_str().expect("text");
+    let contained = tries(shown);
+    let refused = contained.iter().all(|(_, code)| *code != 0);
+    assert!(refused, "something worked inside: {contained:?}");
+    assert_eq!(contained.len(), 1 + 4 * 5 + 9 + 4, "{contained:?}");
+
+    // The same as the user, and nothing around it.
+    let mut outside = Command::new("sh");
+    outside.arg("attack.sh").current_dir(world.root());
+    let outside = outside.stdin(Stdio::null()).output().expect("sh runs");
+    let tries = tries(&String::from_utf8_lossy(&outside.stdout));
     for (what, code) in &tries {
         // Reading the file and making a key of one's own work, and are worth nothing.
         let works = ["read the key", "own key", "own grant", "own answer"].contains(&what.as_str());
