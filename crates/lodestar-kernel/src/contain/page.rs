@@ -6,7 +6,8 @@ use std::path::Path;
 use lodestar_core::contract::Sandbox;
 
 use super::plan::{
-    DEVICES, NAMES, PACKAGE_CACHES, PACKAGE_RUNNERS, SYSTEM, SYSTEM_SECRETS, TOOLCHAINS,
+    DEVICES, HOME_SECRETS, NAMES, PACKAGE_CACHES, PACKAGE_RUNNERS, SYSTEM, SYSTEM_SECRETS,
+    TOOLCHAINS,
 };
 use super::{Attempt, OutOfReach, Plan};
 use crate::protect::{PROTECTED, READ_BY_PROGRAMS};
@@ -83,10 +84,13 @@ pub fn reference_page() -> String {
             .filter(|run| !is_read(run))
             .map(joined),
     );
-    page.push_str("\nOf the system:\n\n");
+    page.push_str("\nOf the system, and of toolchains in the home:\n\n");
     places(
         &mut page,
-        SYSTEM_SECRETS.iter().map(|place| (*place).to_owned()),
+        SYSTEM_SECRETS
+            .iter()
+            .map(|place| (*place).to_owned())
+            .chain(HOME_SECRETS.iter().map(|place| format!("~/{place}"))),
     );
     page.push_str(
         "\nRead and not written, with the policy, its signature and lists of known values:\n\n",

@@ -327,10 +327,13 @@ impl Plan {
                     .parent()
                     .is_none_or(|parent| parent.parent().is_none())
         };
-        match installation {
-            Some(place) if !is_too_much(place) => vec![place.to_owned(), real.clone()],
-            _ => vec![real],
-        }
+        // A toolchain of another home than this process has: a shim finds the program in there.
+        let in_toolchain = |place: &&Path| TOOLCHAINS.iter().any(|name| place.ends_with(name));
+        let toolchain = real.ancestors().skip(1).find(in_toolchain);
+        let places = installation.into_iter().chain(toolchain);
+        let places = places.filter(|place| !is_too_much(place));
+        let places: Vec<PathBuf> = places.map(Path::to_owned).collect();
+        places.into_iter().chain([real]).collect()
     }
 }
 
