@@ -289,6 +289,15 @@ impl ToolError {
 /// The result of a call, some time later.
 pub type Calling<'a> = Pin<Box<dyn Future<Output = Result<Output, ToolError>> + Send + 'a>>;
 
+/// What a tool does with a symbolic link at the end of a path that it writes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum AtLinks {
+    /// It writes to what the link leads to, or may.
+    Follows,
+    /// It puts something in the link's place, or refuses; never through it.
+    Replaces,
+}
+
 /// Something that can be called.
 pub trait Tool: Send + Sync {
     /// What it is. Always the same answer: a change of it is a change of the tool.
@@ -306,6 +315,12 @@ pub trait Tool: Send + Sync {
     fn writes(&self, arguments: &Map<String, Value>) -> Vec<PathBuf> {
         let _ = arguments;
         Vec::new()
+    }
+
+    /// What becomes of a link at the end of such a path. Where in doubt, it is followed: then what it leads to
+    /// is kept too, and has to lie below the root.
+    fn at_links(&self) -> AtLinks {
+        AtLinks::Follows
     }
 
     /// Does it. Dropping the future must stop whatever it started.

@@ -20,6 +20,7 @@ use super::{
     Unkept,
 };
 use crate::native::fs::{Below, Links, Root};
+use crate::tool::AtLinks;
 
 /// Links after links that are followed: the system's own limit is 40, and nobody needs that many.
 const MAX_LINKS: usize = 16;
@@ -124,9 +125,10 @@ pub fn look(root: &Path, path: &Spelling) -> State {
 }
 
 /// Keeps what stands at these paths; relative ones start from the root. What a link leads to is kept beside the
-/// link: whoever writes to it writes there, or puts a file in its place.
-pub fn take(root: &Path, paths: &[PathBuf]) -> Taken {
+/// link where it may be followed.
+pub fn take(root: &Path, paths: &[PathBuf], at_links: AtLinks) -> Taken {
     let mut taking = Taking {
+        at_links,
         images: Vec::new(),
         paths: Vec::new(),
         left: MAX_ACT_BYTES,
@@ -151,6 +153,7 @@ pub fn take(root: &Path, paths: &[PathBuf]) -> Taken {
 }
 
 struct Taking {
+    at_links: AtLinks,
     images: Vec<Image>,
     paths: Vec<(Spelling, Mark)>,
     left: u64,
@@ -213,8 +216,8 @@ impl Taking {
             if let Stood::File { bytes, .. } = &stood {
                 self.left = self.left.saturating_sub(*bytes);
             }
-            let link = match &stood {
-                Stood::Link { to } => Some(to.clone()),
+            let link = match (&stood, self.at_links) {
+                (Stood::Link { to }, AtLinks::Follows) => Some(to.clone()),
                 _ => None,
             };
             self.push(spelling, stood, mark);

@@ -3,6 +3,7 @@ use std::os::unix::fs::{PermissionsExt as _, symlink};
 use std::path::{Path, PathBuf};
 
 use super::*;
+use crate::tool::AtLinks;
 
 struct Place {
     folder: tempfile::TempDir,
@@ -27,7 +28,7 @@ impl Place {
 
     fn take(&self, paths: &[&str]) -> Taken {
         let paths: Vec<PathBuf> = paths.iter().map(PathBuf::from).collect();
-        take(&self.root(), &paths)
+        take(&self.root(), &paths, AtLinks::Follows)
     }
 
     /// Each path with what stood there, in short.
@@ -127,6 +128,16 @@ fn a_link_is_kept_with_what_it_leads_to() {
 }
 
 #[test]
+fn what_a_link_leads_to_is_not_kept_for_a_tool_that_never_follows_it() {
+    let place = Place::new();
+    symlink("/etc/hostname", place.root().join("link")).unwrap();
+    let paths = [PathBuf::from("link")];
+    let taken = take(&place.root(), &paths, AtLinks::Replaces);
+    assert_eq!(taken.images.len(), 1);
+    assert_eq!(taken.first_unkept(), None);
+}
+
+#[test]
 fn what_leads_out_of_the_root_is_not_kept() {
     let place = Place::new();
     fs::write(place.folder.path().join("out.txt"), "theirs").unwrap();
@@ -196,7 +207,7 @@ fn what_is_no_file_or_too_large_or_too_much_is_not_kept() {
 fn more_paths_than_are_kept_show_as_one_that_is_not() {
     let place = Place::new();
     let paths: Vec<PathBuf> = (0..1000).map(|n| PathBuf::from(format!("f{n}"))).collect();
-    let taken = take(&place.root(), &paths);
+    let taken = take(&place.root(), &paths, AtLinks::Follows);
     assert_eq!(taken.images.len(), MAX_IMAGES);
     assert_eq!(taken.first_unkept().unwrap().1, &Unkept::TooMuch);
 }

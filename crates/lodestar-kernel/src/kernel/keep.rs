@@ -16,6 +16,7 @@ use super::clear::DURABLE_FROM;
 use super::{ClearError, Kernel, Proposed};
 use crate::image::{Image, Imaged, Sight, Spelling, Stood, Taken, Unkept, take};
 use crate::record::Rejection;
+use crate::tool::AtLinks;
 
 /// How often an image is taken again of files that change while it is made safe. Whoever writes without pause
 /// does not keep the act from running; what is kept then is what stood there last.
@@ -25,13 +26,14 @@ const TRIES: usize = 3;
 pub(super) struct Writing {
     root: PathBuf,
     paths: Arc<[PathBuf]>,
+    at_links: AtLinks,
 }
 
 impl Writing {
     /// Keeps what stands there.
     pub(super) async fn take(&self) -> Taken {
-        let (root, paths) = (self.root.clone(), Arc::clone(&self.paths));
-        let taking = tokio::task::spawn_blocking(move || take(&root, &paths));
+        let (root, paths, at_links) = (self.root.clone(), Arc::clone(&self.paths), self.at_links);
+        let taking = tokio::task::spawn_blocking(move || take(&root, &paths, at_links));
         taking
             .await
             .unwrap_or_else(|_| Taken::none(&self.root, &self.paths))
@@ -60,6 +62,7 @@ impl Kernel {
         (!paths.is_empty()).then(|| Writing {
             root: root.to_owned(),
             paths: paths.into(),
+            at_links: proposed.entry.tool().at_links(),
         })
     }
 

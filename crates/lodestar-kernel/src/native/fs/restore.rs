@@ -31,7 +31,9 @@ use super::root::{Below, explain};
 use super::{Links, Reins, Root, RootError, blocking};
 use crate::grade::Grade;
 use crate::image::{MODE_BITS, Spelling, State, look_in};
-use crate::tool::{Call, Calling, Definition, Effect, NATIVE_SERVER, Output, Tool, ToolError};
+use crate::tool::{
+    AtLinks, Call, Calling, Definition, Effect, NATIVE_SERVER, Output, Tool, ToolError,
+};
 
 /// The tool's name.
 pub const RESTORE: &str = "fs.restore";
@@ -126,6 +128,10 @@ impl Tool for FsRestore {
         let paths = Restoration::of(arguments).map(|asked| asked.paths);
         let paths = paths.unwrap_or_default().into_iter();
         paths.map(|path| path.as_path().to_owned()).collect()
+    }
+
+    fn at_links(&self) -> AtLinks {
+        AtLinks::Replaces
     }
 
     fn call<'a>(&'a self, call: Call<'a>) -> Calling<'a> {

@@ -20,7 +20,9 @@ use serde_json::{Map, Value, json};
 use super::put::{MadeDirectories, Temporary, open_or_make};
 use super::root::{Below, explain};
 use super::{FsConfig, Reins, Root, RootError, blocking, only};
-use crate::tool::{Call, Calling, Definition, Effect, NATIVE_SERVER, Output, Tool, ToolError};
+use crate::tool::{
+    AtLinks, Call, Calling, Definition, Effect, NATIVE_SERVER, Output, Tool, ToolError,
+};
 
 /// `fs.write`: one regular file below the root, replaced in one step or not at all.
 #[derive(Debug)]
@@ -72,6 +74,10 @@ impl Tool for FsWrite {
         let below = path.and_then(|path| self.files.root.file_below(path).ok());
         let below = below.map(|below| below.as_path().to_owned());
         below.into_iter().collect()
+    }
+
+    fn at_links(&self) -> AtLinks {
+        AtLinks::Replaces
     }
 
     fn call<'a>(&'a self, call: Call<'a>) -> Calling<'a> {
