@@ -102,7 +102,7 @@ fn what_is_declared_is_granted_and_no_more() {
     let script = "import socket\n\
         open('src/main.txt', 'w').write('new')\n\
         try: open('top.txt', 'w')\n\
-        except PermissionError: print('refused')\n\
+        except OSError: print('refused')\n\
         s = socket.create_connection(('127.0.0.1', 8099)); s.sendall(b'through'); s.close()\n";
     let forward = format!("8099=127.0.0.1:{port}");
     let ran = world

@@ -185,7 +185,6 @@ fn escape_is_no_vain_word_without_a_cell() {
     );
     for name in [
         "C read_key",
-        "C write_hook_by_hard_link",
         "C chmod_outside",
         "C move_git",
         "C parent_environ",

@@ -51,7 +51,9 @@ impl Language {
             let end = rest.find(['"', ' '])?;
             Some(&rest[..end])
         };
-        let names: BTreeSet<_> = source.lines().filter_map(name).collect();
+        let mut names: BTreeSet<_> = source.lines().filter_map(name).collect();
+        // Only when it is told to: a test of its own.
+        names.remove("fork_bomb");
         assert!(names.len() > 50, "{self:?} tries {}", names.len());
         names
     }
