@@ -176,9 +176,9 @@ pub struct OutOfReach {
 }
 
 impl OutOfReach {
-    /// All that a child must not make, either.
-    pub(super) fn all(&self) -> impl Iterator<Item = &PathBuf> {
-        self.all_hidden().chain(&self.fixed)
+    /// All that a child must not make, either. Not what Lodestar itself makes while children run.
+    pub(super) fn not_made(&self) -> impl Iterator<Item = &PathBuf> {
+        self.hidden.iter().chain(&self.fixed)
     }
 
     /// All that is not even to be read.

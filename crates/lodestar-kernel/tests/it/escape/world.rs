@@ -6,7 +6,7 @@ use std::io::{Read as _, Write as _};
 use std::net::{TcpListener, UdpSocket};
 use std::os::fd::{AsRawFd as _, OwnedFd};
 use std::os::linux::net::SocketAddrExt as _;
-use std::os::unix::fs::PermissionsExt as _;
+use std::os::unix::fs::PermissionsExt;
 use std::os::unix::net::{SocketAddr, UnixDatagram, UnixListener};
 use std::os::unix::process::CommandExt as _;
 use std::path::{Path, PathBuf};
@@ -51,7 +51,9 @@ impl Language {
             let end = rest.find(['"', ' '])?;
             Some(&rest[..end])
         };
-        let names: BTreeSet<_> = source.lines().filter_map(name).collect();
+        let mut names: BTreeSet<_> = source.lines().filter_map(name).collect();
+        // That one has a run of its own.
+        names.remove("fork_bomb");
         assert!(names.len() > 50, "{self:?} tries {}", names.len());
         names
     }
