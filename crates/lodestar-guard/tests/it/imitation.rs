@@ -309,7 +309,8 @@ async fn no_tool_puts_it_where_a_persons_word_is_looked_for() {
     scene.project.assert_sound(scene.session.id());
 }
 
-/// A program that runs code writes where the user may. What it puts there was signed by nobody.
+/// A program that a tool runs does not get there; one that nothing contains writes where the user may. What it puts there
+/// was signed by nobody.
 #[tokio::test]
 async fn what_a_program_puts_there_behind_every_rule_counts_for_nothing() {
     let scene = Scene::open("send it").await;
@@ -336,11 +337,18 @@ async fn what_a_program_puts_there_behind_every_rule_counts_for_nothing() {
         std::fs::write(scene.project.root.join("word"), imitation).unwrap();
         let places = [scene.answer_file(&own), scene.confirmation_file(&own)];
         let lines = places
+            .each_ref()
             .map(|place| format!("cp word '{0}.tmp' && mv '{0}.tmp' '{0}'\n", place.display()));
         std::fs::write(scene.project.root.join("step.sh"), lines.concat()).unwrap();
         let run = json!({"program": "sh", "args": ["step.sh"]});
         let reply = scene.session.call("shell.run", run).await.unwrap();
         assert!(reply.ran(), "{number}: {:?}", reply.outcome);
+        assert!(!places.iter().any(|place| place.exists()), "{places:?}");
+        let uncontained = std::process::Command::new("sh")
+            .arg("step.sh")
+            .current_dir(&scene.project.root)
+            .status();
+        assert!(uncontained.unwrap().success());
         scene.heard().await;
         assert_eq!(
             times_out(&scene.session, send()).await,

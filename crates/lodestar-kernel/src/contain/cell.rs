@@ -131,12 +131,12 @@ impl Cell {
             judged: matches!(grants.network, Network::Ports(_)),
         };
         let makes_up = Gaps {
-            unopened: namespaces.is_none() && grants.writes.is_empty(),
+            unopened: namespaces.is_none(),
             shared: namespaces.is_none(),
         };
-        if namespaces.is_none() && !grants.writes.is_empty() {
+        if namespaces.is_none() {
             gaps.push(
-                "modes, times and attributes of your files can be changed, not what is in them"
+                "modes, times and attributes of what can be read can be changed by descriptor; by path none"
                     .to_owned(),
             );
         }

@@ -77,20 +77,16 @@ const REFUSED: [i64; 52] = [
     libc::SYS_set_mempolicy,
 ];
 
-/// What changes a file without opening it, which Landlock lets pass: modes, owners, times, attributes.
-const CHANGES_UNOPENED: [i64; 15] = [
-    libc::SYS_fchmod,
+/// What changes a file without opening it, which Landlock lets pass: modes, owners, times, attributes by path. By a
+/// descriptor they stay, since to open a file is what Landlock judges.
+const CHANGES_UNOPENED: [i64; 10] = [
     libc::SYS_fchmodat,
     libc::SYS_fchmodat2,
-    libc::SYS_fchown,
     libc::SYS_fchownat,
-    libc::SYS_utimensat,
     libc::SYS_setxattr,
     libc::SYS_lsetxattr,
-    libc::SYS_fsetxattr,
     libc::SYS_removexattr,
     libc::SYS_lremovexattr,
-    libc::SYS_fremovexattr,
     // By number, since they are younger than the library's list.
     SETXATTRAT,
     REMOVEXATTRAT,
@@ -165,7 +161,7 @@ pub(super) struct Sockets {
 /// What the filters make up for.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Gaps {
-    /// Nothing is mounted read-only, and the child writes nowhere but in its own folder.
+    /// Nothing is mounted read-only.
     pub(super) unopened: bool,
     /// Shared memory and messages are those of every program.
     pub(super) shared: bool,
@@ -192,6 +188,10 @@ pub(super) fn filters(
     }
     if gaps.unopened {
         refused.extend(CHANGES_UNOPENED.map(|call| (call, Vec::new())));
+        // Without a path it is the times of a descriptor.
+        let path = SeccompCondition::new(1, SeccompCmpArgLen::Qword, SeccompCmpOp::Ne, 0);
+        let times = rule([path.map_err(failed)?])?;
+        refused.insert(libc::SYS_utimensat, vec![times]);
         #[cfg(target_arch = "x86_64")]
         refused.extend(CHANGES_UNOPENED_OLD.map(|call| (call, Vec::new())));
     }

@@ -2,7 +2,8 @@
 //!
 //! A mount covers only what exists, and Landlock grants a folder without exceptions: a child that may write in a
 //! folder can make a file there that decides what runs later. Such a file is not left in place. It is moved aside, to
-//! a name beside it that no program looks for, and that is said. Nothing is deleted: it may be what somebody wanted.
+//! a name beside it that no program looks for, and that is said. Nothing is deleted: it may be what somebody wanted,
+//! or somebody else's, since who made a file is not to be seen.
 
 use std::ffi::{OsStr, OsString};
 use std::fmt;
@@ -20,7 +21,7 @@ const ASIDE: &str = "refused-by-lodestar";
 /// Most names that are tried for one file.
 const MAX_TRIES: usize = 100;
 
-/// What a child made where nothing was and nothing may be.
+/// What appeared, while a child ran that could make it, where nothing was and nothing may be.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Planted {
     /// Where it was.
@@ -37,12 +38,12 @@ impl fmt::Display for Planted {
                 let aside = aside.display();
                 write!(
                     f,
-                    "`{place}` was made by it and is protected; it is `{aside}` now"
+                    "`{place}` appeared while it ran, and is protected: it is `{aside}` now"
                 )
             }
             None => write!(
                 f,
-                "`{place}` was made by it, is protected, and cannot be moved aside"
+                "`{place}` appeared while it ran, is protected, and cannot be moved aside"
             ),
         }
     }

@@ -4,7 +4,7 @@ use std::ffi::OsString;
 use std::fmt;
 use std::path::PathBuf;
 
-/// What a child made where nothing was and nothing may be.
+/// What appeared, while a child ran that could make it, where nothing was and nothing may be.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Planted {
     /// Where it was.
@@ -15,7 +15,7 @@ pub struct Planted {
 
 impl fmt::Display for Planted {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "`{}` was made by it", self.place.display())
+        write!(f, "`{}` appeared while it ran", self.place.display())
     }
 }
 

@@ -83,7 +83,7 @@ fn what_a_command_line_comes_to_chooses_the_tool() {
         Kind::Shell,
         json!({"command": ["ls", "a; rm -rf b"]}),
     );
-    assert_eq!(tool, "claude-code.shell.external");
+    assert_eq!(tool, "claude-code.shell.look", "it is one word of `ls`");
     assert_eq!(arguments["command"], "ls 'a; rm -rf b'");
 }
 

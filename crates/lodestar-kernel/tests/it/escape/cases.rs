@@ -65,11 +65,16 @@ pub(super) fn expected(name: &str, case: &Case, namespaces: bool) -> Expected {
         | "kill_own_child" | "memfd" | "own_limits" | "netlink_route" | "python3" | "node"
         | "git_reads" => true,
         "exec_own" => case.profile == Sandbox::ControlledShell,
-        "write_old" | "write_sub" | "mkdir_sub" | "rename_sub" | "chmod_sub" => case.writes(),
+        "write_old" | "write_sub" | "mkdir_sub" | "rename_sub" | "fchmod_sub" => case.writes(),
         // Without mounts, a folder that holds what is protected is granted entry by entry.
         "write_top" | "git_commits" => case.writes() && namespaces,
-        // Without mounts, modes are kept by refusing to change any, where nothing is written.
-        "chmod_tmp" => case.writes() || namespaces,
+        // Without mounts, modes are kept by refusing to change any by path.
+        "chmod_sub" => case.writes() && namespaces,
+        "chmod_tmp" => namespaces,
+        // Without mounts, names can be seen, and nothing behind them opened; the cell says so.
+        "list_lodestar" => !namespaces,
+        // Numbers, of which none can be opened or followed.
+        "parent_fd_numbers" => true,
         // Shared memory of one's own is a mount, too.
         "shared_memory" | "workers" => namespaces,
         "loopback" => own_network || case.any_network(),

@@ -3,6 +3,7 @@
  * One line per attempt: its name, `did` or `refused`, and the error's number. Whatever succeeds where it should not
  * is harmless: it lands in the test's own folders, listeners and process. */
 #define _GNU_SOURCE
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/netlink.h>
@@ -60,9 +61,17 @@ static int reads(const char *path) {
     char byte;
     int fd = open(path, O_RDONLY | O_NONBLOCK);
     if (fd < 0) return 0;
-    int did = read(fd, &byte, 1) >= 0 || errno == EISDIR;
-    int kept = errno;
-    close(fd);
+    int did = read(fd, &byte, 1) >= 0, kept = errno;
+    if (!did && errno == EISDIR) {
+        /* A folder is read when it names something besides itself and the one above. */
+        DIR *folder = fdopendir(fd);
+        errno = 0;
+        for (int at = 0; folder && at < 3; at++) did = readdir(folder) != NULL;
+        kept = errno ? errno : ENOENT;
+        closedir(folder);
+    } else {
+        close(fd);
+    }
     errno = kept;
     return did;
 }
@@ -133,6 +142,9 @@ static void files(const char *project, const char *outside, const char *tmp) {
     say("mkdir_sub", mkdir(in(project, "src/c-folder"), 0755) == 0);
     say("rename_sub", rename(in(project, "src/c-folder"), in(project, "src/c-moved")) == 0);
     say("chmod_sub", chmod(in(project, "src/b.txt"), 0600) == 0);
+    int opened = open(in(project, "src/b.txt"), O_WRONLY);
+    say("fchmod_sub", opened >= 0 && fchmod(opened, 0644) == 0);
+    if (opened >= 0) close(opened);
 
     say("read_key", reads(key));
     say("list_keys", reads(env("E_KEYS")));
@@ -184,7 +196,7 @@ static void files(const char *project, const char *outside, const char *tmp) {
 }
 
 static void parent_by_proc(pid_t parent) {
-    static const char *const parts[] = {"root/etc/passwd", "cwd/README", "environ", "mem", "fd", "maps", "auxv"};
+    static const char *const parts[] = {"root/etc/passwd", "cwd/Cargo.toml", "environ", "mem", "maps", "auxv"};
     for (size_t at = 0; at < sizeof parts / sizeof *parts; at++) {
         char name[64], path[64];
         snprintf(name, sizeof name, "parent_%.*s", (int)strcspn(parts[at], "/"), parts[at]);
@@ -201,6 +213,10 @@ static void parent_by_proc(pid_t parent) {
     char path[64];
     snprintf(path, sizeof path, "/proc/%d/fd/%ld", parent, number("E_FD"));
     say("parent_open_fd", reads(path));
+    char target[256];
+    say("parent_fd", readlink(path, target, sizeof target) > 0);
+    snprintf(path, sizeof path, "/proc/%d/fd", parent);
+    say("parent_fd_numbers", reads(path));
     snprintf(path, sizeof path, "/proc/%d/oom_score_adj", parent);
     int fd = open(path, O_WRONLY);
     say("parent_oom", fd >= 0 && write(fd, "0", 1) == 1);

@@ -76,7 +76,8 @@ say parent_root cat "/proc/$E_PARENT/root/etc/passwd"
 say parent_cwd ls "/proc/$E_PARENT/cwd/"
 say parent_environ cat "/proc/$E_PARENT/environ"
 say parent_maps cat "/proc/$E_PARENT/maps"
-say parent_fd ls "/proc/$E_PARENT/fd"
+say parent_fd readlink "/proc/$E_PARENT/fd/$E_FD"
+say parent_fd_numbers ls "/proc/$E_PARENT/fd"
 say parent_open_fd cat "/proc/$E_PARENT/fd/$E_FD"
 say inherited_descriptor eval "cat <&$E_FD"
 say signal kill -URG "$E_PARENT"
@@ -93,7 +94,7 @@ say unshare_user unshare --user --map-root-user true
 say unshare_mount unshare --mount true
 say chroot chroot "$E_OUTSIDE" /secret-program
 say setns nsenter --target "$E_PARENT" --mount true
-say setsid setsid --fork true
+say setsid setsid --fork --wait true
 say setuid_program other_user
 say plant_gemini eval "mkdir '$E_PROJECT/.gemini' && echo escaped >'$E_PROJECT/.gemini/settings.json'"
 say plant_commondir make "$E_PROJECT/.git/commondir"
