@@ -81,7 +81,7 @@ pub(super) fn expected(name: &str, case: &Case, namespaces: bool) -> Expected {
         "tcp4" | "tcp6" | "mptcp" | "tcp_fast_open" | "proxy_variable" => case.any_network(),
         "tcp_port" => case.any_network() || case.ports,
         // They leave, and arrive where the network is granted; see `World::harmed`.
-        "udp4" | "udp6" => own_network || case.any_network() || case.ports,
+        "udp4" | "udp6" => own_network || case.any_network(),
         // They are made, and moved aside at the end; see `World::harmed`.
         "plant_vscode" => case.writes(),
         "plant_codex" | "plant_gemini" | "plant_commondir" | "plant_by_link" => {
