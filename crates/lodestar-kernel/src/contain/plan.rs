@@ -334,10 +334,16 @@ impl Plan {
                     .parent()
                     .is_none_or(|parent| parent.parent().is_none())
         };
-        // A toolchain of another home than this process has: a shim finds the program in there.
+        // Toolchains of another home than this process has, by the program itself or on the path that the child is given: a
+        // shim finds its program in there, and a script its interpreter.
         let in_toolchain = |place: &&Path| TOOLCHAINS.iter().any(|name| place.ends_with(name));
+        let path = std::env::var_os("PATH").unwrap_or_default();
+        let on_path: Vec<PathBuf> = std::env::split_paths(&path).collect();
         let toolchain = real.ancestors().skip(1).find(in_toolchain);
-        let places = installation.into_iter().chain(toolchain);
+        let others = on_path
+            .iter()
+            .filter_map(|folder| folder.ancestors().find(in_toolchain));
+        let places = installation.into_iter().chain(toolchain).chain(others);
         let places = places.filter(|place| !is_too_much(place));
         let places: Vec<PathBuf> = places.map(Path::to_owned).collect();
         places.into_iter().chain([real]).collect()
