@@ -189,7 +189,11 @@ impl Lab {
     }
 
     fn env(&self) -> BTreeMap<&'static str, String> {
-        BTreeMap::from([("LODESTAR_PEERS", text(&self.0))])
+        // What is contained has a folder for temporary files of its own, unless one is named: both sides are named one.
+        BTreeMap::from([
+            ("LODESTAR_PEERS", text(&self.0)),
+            ("TMPDIR", "/tmp".to_owned()),
+        ])
     }
 }
 
@@ -220,7 +224,7 @@ impl Subject {
         let args = self.command[1..].iter().map(PathBuf::from);
         let args = args.filter(|path| path.is_absolute() && path.is_dir());
         let values = self.env.values().map(PathBuf::from);
-        let files = values.filter(|path| path.is_absolute());
+        let files = values.filter(|path| path.is_absolute() && path.extension().is_some());
         args.chain(files.filter_map(|path| path.parent().map(Path::to_owned)))
             .collect()
     }

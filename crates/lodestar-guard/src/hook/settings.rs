@@ -26,8 +26,8 @@ use tree::{Node, Tree};
 /// How long a client waits for a hook. Some clients go on where it takes longer, as if nothing were installed.
 pub const CLIENT_WAITS: Duration = Duration::from_secs(60);
 
-/// How long a hook may take until it refuses by itself: well before the client stops waiting.
-pub const DEADLINE: Duration = Duration::from_secs(30);
+/// How long a hook may take until it refuses by itself: before the client stops waiting, and after the daemon has stopped holding.
+pub const DEADLINE: Duration = Duration::from_secs(50);
 
 /// What the program is called.
 const NAME: &str = "lodestar";
