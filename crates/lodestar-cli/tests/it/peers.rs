@@ -189,11 +189,7 @@ impl Lab {
     }
 
     fn env(&self) -> BTreeMap<&'static str, String> {
-        // What is contained has a folder for temporary files of its own, unless one is named: both sides are named one.
-        BTreeMap::from([
-            ("LODESTAR_PEERS", text(&self.0)),
-            ("TMPDIR", "/tmp".to_owned()),
-        ])
+        BTreeMap::from([("LODESTAR_PEERS", text(&self.0))])
     }
 }
 
