@@ -1,5 +1,8 @@
 //! What containment adds to the start of a child, and to what it does once it runs: the same program with and
-//! without a cell, in turn.
+//! without a cell, in turn; and the same server behind the proxy, with and without.
+//!
+//! Two processes that talk through a pipe take three times as long on two processors as on one, and which it is
+//! depends on where the child happened to begin. So the children that are compared share one processor.
 
 use std::io::{BufRead as _, BufReader, Write as _};
 use std::path::Path;
@@ -9,6 +12,7 @@ use std::time::{Duration, Instant};
 use lodestar_core::contract::Sandbox;
 use lodestar_kernel::contain::{Cell, Confined, Host, Plan};
 use lodestar_kernel::protect::out_of_reach;
+use rustix::thread::{CpuSet, sched_getaffinity, sched_setaffinity};
 
 use crate::{Bound, Figure};
 
@@ -24,6 +28,38 @@ struct Took {
 }
 
 pub(crate) fn measure() -> Vec<Figure> {
+    let everywhere = sched_getaffinity(None).expect("a thread knows its processors");
+    let mut one = CpuSet::new();
+    let first = (0..CpuSet::MAX_CPU).find(|at| everywhere.is_set(*at));
+    one.set(first.expect("it runs on one of them"));
+    sched_setaffinity(None, &one).expect("a thread may keep to one of its processors");
+    let mut figures = alone();
+    figures.extend(behind_the_proxy());
+    sched_setaffinity(None, &everywhere).expect("they were its own before");
+    figures
+}
+
+/// A server of a user, as it is started and called.
+fn behind_the_proxy() -> [Figure; 2] {
+    let [[start, bare_start], [call, bare_call]] = crate::proxy::contained();
+    [
+        Figure {
+            name: "containment behind the proxy: a start, in ms",
+            value: start - bare_start,
+            bound: Bound::AtMost(5.0),
+            detail: format!("first answer after {start:.1} ms against {bare_start:.1}"),
+        },
+        Figure {
+            name: "containment behind the proxy: a call ÷ a bare",
+            value: call / bare_call,
+            bound: Bound::AtMost(1.1),
+            detail: format!("{call:.0} µs against {bare_call:.0} at p50, in turns"),
+        },
+    ]
+}
+
+/// A child that does nothing but answer.
+fn alone() -> Vec<Figure> {
     let folder = tempfile::tempdir().expect("a scratch folder");
     let project = folder.path().join("project");
     for name in [".lodestar", ".git/hooks", ".git/objects", ".claude", "keys"] {

@@ -170,6 +170,11 @@ impl Client {
 }
 
 fn project(dir: &Path) -> PathBuf {
+    project_with(dir, "")
+}
+
+/// A project with further lines in the table of its server.
+fn project_with(dir: &Path, server: &str) -> PathBuf {
     let own = std::env::current_exe().expect("the benchmark has a path");
     let root = dir.join("project");
     std::fs::create_dir_all(&root).expect("a scratch folder");
@@ -177,6 +182,7 @@ fn project(dir: &Path) -> PathBuf {
     let config = format!(
         "project_id = \"bench\"\nactor_id = \"agent\"\nauto_approve_ceiling = 2\n\
          [[downstream_servers]]\nname = \"echo\"\ncommand = {own:?}\nargs = [\"echo-server\"]\n\
+         {server}\
          [tool_defaults.\"mcp.echo.echo\"]\nrequired_trust_level = \"L1\"\nblast_radius = \"self\"\n\
          reversibility = \"reversible\"\ndata_sensitivity = \"private\"\n"
     );
@@ -286,6 +292,41 @@ fn starting(dir: &Path) -> Figure {
         bound: Bound::AtMost(50.0),
         detail: format!("{lodestar:.1} ms to {direct:.1} ms"),
     }
+}
+
+/// The same server behind the proxy, contained and not: what a start and a call take, in ms and µs at p50.
+pub(crate) fn contained() -> [[f64; 2]; 2] {
+    let dirs = ["", "containment = \"off\"\n"].map(|server| {
+        let dir = tempfile::tempdir().expect("a scratch folder");
+        project_with(dir.path(), server);
+        dir
+    });
+    let mut starts = [Vec::new(), Vec::new()];
+    for round in 0..4 * STARTS {
+        for turn in [round % 2, 1 - round % 2] {
+            let began = Instant::now();
+            let mut client = Client::start(Way::Lodestar, dirs[turn].path());
+            client.call();
+            starts[turn].push(began.elapsed());
+            client.end();
+        }
+    }
+    let mut clients = [0, 1].map(|at| Client::start(Way::Lodestar, dirs[at].path()));
+    let mut calls = [Vec::new(), Vec::new()];
+    for round in 0..WARMING + TIMED {
+        for turn in [round % 2, 1 - round % 2] {
+            let one = clients[turn].call();
+            if round >= WARMING {
+                calls[turn].push(one);
+            }
+        }
+    }
+    clients.into_iter().for_each(Client::end);
+    let middle = |mut took: Vec<Duration>| {
+        took.sort();
+        at(&took, 0.5)
+    };
+    [starts.map(|all| middle(all) / 1e3), calls.map(middle)]
 }
 
 /// A long session: what a call costs at its end, and what it leaves behind. Its last thousand calls take turns
