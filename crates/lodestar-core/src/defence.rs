@@ -68,6 +68,8 @@ words! {
         DefaultPreconditions = "default-preconditions",
         /// No tool reaches Lodestar's own files.
         SelfProtection = "self-protection",
+        /// A program that Lodestar starts reaches what it is granted, and nothing else.
+        Containment = "containment",
         /// Nothing that an arbiter says makes a verdict milder.
         ArbitersOnlyTighten = "arbiters-only-tighten",
         /// Sentinels look at a proposal before the gate answers.

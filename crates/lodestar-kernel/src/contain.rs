@@ -53,7 +53,7 @@ mod rules;
 mod scratch;
 
 pub use cell::{Cell, Confined};
-pub use host::Host;
+pub use host::{Host, Hosting};
 pub use plan::{Grants, Group, Network, OutOfReach, Plan};
 pub use planted::{Absent, Planted};
 pub use record::{Attempt, Containment, State, Tried};

@@ -23,7 +23,7 @@ use serde_json::{Map, Value};
 
 use lodestar_core::contract::arguments::{role, texts, texts_and_names};
 
-use crate::contain::OutOfReach;
+use crate::contain::{Host, Hosting, OutOfReach};
 use way::{Base, Name, Walked, Written, lexical, names, walk};
 
 /// What is Lodestar's or decides what Lodestar governs, wherever it lies: runs of path components.
@@ -161,6 +161,7 @@ pub struct Protected {
     taken_out: bool,
     /// The same for children, whom no rule about arguments holds.
     out_of_reach: Arc<OutOfReach>,
+    hosting: Hosting,
 }
 
 impl Protected {
@@ -195,6 +196,7 @@ impl Protected {
             inodes,
             taken_out: false,
             out_of_reach: Arc::new(OutOfReach::default()),
+            hosting: Host::here,
         }
     }
 
@@ -210,6 +212,21 @@ impl Protected {
     /// What children cannot reach.
     pub fn out_of_reach(&self) -> &Arc<OutOfReach> {
         &self.out_of_reach
+    }
+
+    /// What enforces that.
+    pub(crate) fn hosting(&self) -> Hosting {
+        self.hosting
+    }
+
+    /// For a harness that takes [`Defence::Containment`](lodestar_core::defence::Defence) out: the programs of tools
+    /// reach what their user reaches.
+    #[must_use]
+    pub fn uncontained(self) -> Self {
+        Self {
+            hosting: Host::enforcing_nothing,
+            ..self
+        }
     }
 
     /// For a harness that takes [`Defence::SelfProtection`](lodestar_core::defence::Defence) out: nothing is

@@ -9,7 +9,7 @@
 //!
 //! async fn bypass(tool: &dyn Tool) {
 //!     let arguments = serde_json::Map::new();
-//!     let _ = tool.call(Call { arguments: &arguments, stop: todo!(), deadline: todo!(), progress: None, beside: None, out_of_reach: todo!() }).await;
+//!     let _ = tool.call(Call { arguments: &arguments, stop: todo!(), deadline: todo!(), progress: None, beside: None, out_of_reach: todo!(), hosting: todo!() }).await;
 //! }
 //! ```
 
@@ -31,7 +31,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 use thiserror::Error;
 
-use crate::contain::OutOfReach;
+use crate::contain::{Host, Hosting, OutOfReach};
 use crate::stop::Stop;
 
 /// The server identity of the tools in the box.
@@ -75,6 +75,7 @@ pub struct Call<'a> {
     progress: Option<Arc<dyn Progress>>,
     beside: Option<Beside>,
     out_of_reach: Arc<OutOfReach>,
+    hosting: Hosting,
 }
 
 /// What a caller tells its own kind of tool beside the arguments; never content.
@@ -89,13 +90,19 @@ impl<'a> Call<'a> {
             progress: None,
             beside: None,
             out_of_reach: Arc::default(),
+            hosting: Host::here,
         }
     }
 
-    /// What the children of the call cannot reach.
-    pub(crate) fn keeping(mut self, out_of_reach: &Arc<OutOfReach>) -> Self {
+    /// What the children of the call cannot reach, and what sees to that.
+    pub(crate) fn keeping(mut self, out_of_reach: &Arc<OutOfReach>, hosting: Hosting) -> Self {
         self.out_of_reach = Arc::clone(out_of_reach);
+        self.hosting = hosting;
         self
+    }
+
+    pub(crate) fn hosting(&self) -> Hosting {
+        self.hosting
     }
 
     pub(crate) fn out_of_reach(&self) -> &Arc<OutOfReach> {

@@ -8,7 +8,9 @@ use std::process::Stdio;
 use std::time::Duration;
 
 use lodestar_guard::config::{Demand, Reached};
-use lodestar_kernel::contain::{Absent, Cell, Confined, Containment, Host, Plan, State, nursery};
+use lodestar_kernel::contain::{
+    Absent, Cell, Confined, Containment, Hosting, Plan, State, nursery,
+};
 use rustix::process::{Pid, Signal, kill_process_group};
 use tokio::io::AsyncReadExt as _;
 use tokio::process::{Child, ChildStdin, ChildStdout, Command};
@@ -40,6 +42,8 @@ pub(crate) struct Wall {
     pub(crate) plan: Option<Plan>,
     /// Whether that has to hold.
     pub(crate) demand: Demand,
+    /// What enforces it.
+    pub(crate) hosting: Hosting,
 }
 
 /// Its streams.
@@ -96,7 +100,7 @@ pub(crate) fn start(
     let mut confined = match &wall.plan {
         None => None,
         Some(plan) => {
-            let cell = Cell::of(plan, Host::here());
+            let cell = Cell::of(plan, (wall.hosting)());
             let cell = cell.map_err(|problem| failed(std::io::Error::other(problem)))?;
             Some(cell.confine(&mut starting))
         }

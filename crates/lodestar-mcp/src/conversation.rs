@@ -20,6 +20,7 @@ use lodestar_guard::Session;
 use lodestar_guard::attend::Attendant;
 use lodestar_guard::config::{Ceiling, Config};
 use lodestar_guard::{GuardError, Keys};
+use lodestar_kernel::contain::{Host, Hosting};
 use lodestar_kernel::stop::Stop;
 use serde_json::value::RawValue;
 use serde_json::{Value, json};
@@ -28,6 +29,7 @@ use tokio::task::JoinHandle;
 
 use crate::answer::Forged;
 use crate::catalogue::Catalogue;
+use crate::child::Wall;
 use crate::members::Members;
 use crate::offer::REVISIONS;
 use crate::peer::Answered;
@@ -160,11 +162,19 @@ impl Conversation {
     pub(crate) fn begin(settings: Settings, agent: Outbox) -> Arc<Self> {
         let limits = &settings.config.limits;
         let keys = settings.keys.dir.as_deref();
+        let hosting: Hosting = match settings.without.contains(&Defence::Containment) {
+            true => Host::enforcing_nothing,
+            false => Host::here,
+        };
         let servers = settings.config.downstream_servers.iter().map(|configured| {
             Arc::new(Server::new(
                 configured.clone(),
                 settings.config.root().to_owned(),
-                settings.config.plan(configured, keys),
+                Wall {
+                    plan: settings.config.plan(configured, keys),
+                    demand: configured.confines.containment,
+                    hosting,
+                },
                 Duration::from_millis(limits.start_deadline_ms),
                 limits.message_bytes,
             ))

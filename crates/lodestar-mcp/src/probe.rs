@@ -9,11 +9,13 @@ use std::time::Duration;
 use lodestar_core::digest::Digest;
 use lodestar_core::time::Timestamp;
 use lodestar_guard::config::{Limits, Server as Configured};
+use lodestar_kernel::contain::Host;
 use serde_json::value::RawValue;
 use serde_json::{Value, json};
 use thiserror::Error;
 use tokio::sync::{oneshot, watch};
 
+use crate::child::Wall;
 use crate::conversation::{Era, METHOD_NOT_FOUND};
 use crate::offer::Lists;
 use crate::peer::{Answered, Peer, Said};
@@ -73,11 +75,15 @@ pub async fn offered(
 ) -> Result<Offered, NotOffered> {
     // Nobody has graded its tools: it is contained as tightly as one whose tools only read.
     let out_of_reach = lodestar_kernel::protect::out_of_reach(root, keys, [], []);
-    let plan = server.plan(root, BTreeSet::new(), out_of_reach);
+    let wall = Wall {
+        plan: server.plan(root, BTreeSet::new(), out_of_reach),
+        demand: server.confines.containment,
+        hosting: Host::here,
+    };
     let server = Arc::new(Server::new(
         server.clone(),
         root.to_owned(),
-        plan,
+        wall,
         deadline,
         Limits::default().message_bytes,
     ));

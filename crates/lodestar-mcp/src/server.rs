@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use lodestar_core::name::ServerIdentity;
 use lodestar_guard::config::{Reached, Server as Configured, ServerName};
-use lodestar_kernel::contain::{Containment, Plan, State as Contained};
+use lodestar_kernel::contain::{Containment, State as Contained};
 use serde_json::Value;
 use tokio::sync::{mpsc, watch};
 use tokio::task::JoinHandle;
@@ -122,16 +122,13 @@ impl Server {
     pub(crate) fn new(
         configured: Configured,
         root: PathBuf,
-        plan: Option<Plan>,
+        wall: Wall,
         start_deadline: Duration,
         message_bytes: usize,
     ) -> Self {
         Self {
             identity: identity::of(&configured),
-            wall: Wall {
-                plan,
-                demand: configured.confines.containment,
-            },
+            wall,
             configured,
             root,
             start_deadline,

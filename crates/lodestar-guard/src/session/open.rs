@@ -361,6 +361,10 @@ impl Setup {
             true => protected.taken_out(),
             false => protected,
         };
+        let protected = match self.lacks(Defence::Containment) {
+            true => protected.uncontained(),
+            false => protected,
+        };
         let provenance = ProvenanceIndex::new(IndexLimits::default(), random_key());
         let provenance = match self.lacks(Defence::PositiveTrust) {
             true => provenance.trusting_what_was_not_read(),

@@ -50,6 +50,9 @@ pub fn testable(defence: Defence) -> Testable {
         | D::CalibrationFlags => Testable::No(
             "it guards against operators' mistakes and edited files, not against what an agent calls",
         ),
+        D::Containment => Testable::No(
+            "the servers of the searcher do what they are asked, and nothing of their own",
+        ),
         D::Revalidation | D::SecondLook | D::DefaultPreconditions => Testable::No(
             "the world of the searcher does not move between a proposal and its execution",
         ),

@@ -3,6 +3,7 @@
 mod arbiters;
 mod calibration;
 mod clearing;
+mod contained;
 mod grades;
 mod holds;
 mod inputs;
@@ -24,6 +25,7 @@ pub(super) fn probes() -> Vec<Probe> {
         holds::probes(),
         push::probes(),
         own::probes(),
+        contained::probes(),
         arbiters::probes(),
         calibration::probes(),
         inputs::probes(),

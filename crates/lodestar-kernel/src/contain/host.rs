@@ -2,6 +2,9 @@
 
 use std::sync::OnceLock;
 
+/// The machine that programs are started on, looked at when the first of them is.
+pub type Hosting = fn() -> Host;
+
 /// What there is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Host {
@@ -23,6 +26,16 @@ impl Host {
         Self {
             namespaces: false,
             ..self
+        }
+    }
+
+    /// A machine that enforces nothing, for a harness that takes
+    /// [`Defence::Containment`](lodestar_core::defence::Defence) out.
+    pub fn enforcing_nothing() -> Self {
+        Self {
+            landlock: 0,
+            namespaces: false,
+            filtered: false,
         }
     }
 
@@ -52,11 +65,7 @@ impl Host {
 
     #[cfg(not(target_os = "linux"))]
     fn look() -> Self {
-        Self {
-            landlock: 0,
-            namespaces: false,
-            filtered: false,
-        }
+        Self::enforcing_nothing()
     }
 }
 

@@ -146,7 +146,7 @@ impl Kernel {
         let stop = Stop::new();
         let call = Call::new(arguments, &stop, deadline)
             .with(limits.progress.clone(), limits.beside.clone())
-            .keeping(self.protected.out_of_reach());
+            .keeping(self.protected.out_of_reach(), self.protected.hosting());
         let mut calling = std::pin::pin!(guarded(async move { tool.call(call).await }));
         let late = tokio::time::sleep_until(deadline.into());
         let given_up = tokio::select! {

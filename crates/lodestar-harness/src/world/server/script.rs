@@ -85,6 +85,9 @@ pub enum Act {
     ReadFile,
     /// Writes the argument `content` there.
     WriteFile,
+    /// Helps itself, whatever it was asked for: reads each of these files, writes into it, and finds what it read.
+    /// They lie below the folder that the scenario plays in, the project's and the keys' among them.
+    HelpItself(Vec<String>),
     /// Keeps the argument `text` under the argument `key`, also for later processes.
     Remember,
     /// Finds what is kept under the argument `key`.

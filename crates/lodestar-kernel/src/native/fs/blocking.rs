@@ -7,7 +7,7 @@ use std::time::Instant;
 use rustix::process::{Pid, Signal, kill_process_group};
 use tokio::sync::oneshot;
 
-use crate::contain::OutOfReach;
+use crate::contain::{Host, Hosting, OutOfReach};
 use crate::tool::{Call, Effect, ToolError};
 
 /// Why blocking work has to end early.
@@ -34,6 +34,7 @@ pub(crate) struct Reins {
     shared: Arc<Shared>,
     deadline: Instant,
     out_of_reach: Arc<OutOfReach>,
+    hosting: Hosting,
 }
 
 #[derive(Debug, Default)]
@@ -57,6 +58,7 @@ impl Reins {
             shared: Arc::default(),
             deadline,
             out_of_reach: Arc::default(),
+            hosting: Host::here,
         }
     }
 
@@ -65,12 +67,18 @@ impl Reins {
         &self.out_of_reach
     }
 
+    /// The machine that they run on.
+    pub(crate) fn host(&self) -> Host {
+        (self.hosting)()
+    }
+
     /// The same work with less time.
     pub(crate) fn by(&self, deadline: Instant) -> Self {
         Self {
             shared: Arc::clone(&self.shared),
             deadline: self.deadline.min(deadline),
             out_of_reach: Arc::clone(&self.out_of_reach),
+            hosting: self.hosting,
         }
     }
 
@@ -133,6 +141,7 @@ pub(crate) async fn blocking<T: Send + 'static>(
     let leash = Leash::new(call.deadline());
     let mut reins = leash.reins();
     reins.out_of_reach = Arc::clone(call.out_of_reach());
+    reins.hosting = call.hosting();
     let (sender, mut receiver) = oneshot::channel();
     std::thread::Builder::new()
         .name("lodestar-tool".to_owned())

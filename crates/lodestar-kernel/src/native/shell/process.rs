@@ -21,7 +21,7 @@ use lodestar_core::contract::Sandbox;
 
 use super::executable::Executable;
 use super::strays::Strays;
-use crate::contain::{Cell, Containment, Host, OutOfReach, Plan, Planted};
+use crate::contain::{Cell, Containment, OutOfReach, Plan, Planted};
 use crate::native::fs::{Early, Reins};
 
 /// How long a program that was asked to end may take before it is killed.
@@ -151,7 +151,7 @@ pub(crate) fn run(run: &Run<'_>, reins: &Reins) -> io::Result<Ended> {
     let plan = run
         .confines
         .plan(run.executable.path(), reins.out_of_reach());
-    let cell = Cell::of(&plan, Host::here()).map_err(io::Error::other)?;
+    let cell = Cell::of(&plan, reins.host()).map_err(io::Error::other)?;
     let mut starting = command(run, &marker)?;
     let mut confined = cell.confine(&mut starting);
     let started = starting.spawn();
