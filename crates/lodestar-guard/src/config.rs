@@ -300,7 +300,10 @@ impl Config {
         let of_server = grades.filter(|(tool, _)| tool.starts_with(&prefix));
         let graded = of_server.map(|(_, grade)| grade.sandbox.unwrap_or(Sandbox::Read));
         let graded = graded.collect();
-        server.plan(self.root(), graded, self.out_of_reach(keys))
+        let others = self.downstream_servers.iter();
+        let others = others.flat_map(|other| other.writes(self.root()));
+        let out_of_reach = self.out_of_reach(keys);
+        server.plan(self.root(), graded, others.collect(), out_of_reach)
     }
 
     /// Every file that the configuration is or names: no tool may reach them.

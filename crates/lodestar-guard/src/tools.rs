@@ -1,6 +1,7 @@
 //! The tools of a session, as configured.
 
 use std::fmt;
+use std::path::Path;
 use std::sync::Arc;
 
 use lodestar_core::defence::Defence;
@@ -27,6 +28,9 @@ pub(crate) fn registry(
     without: &[Defence],
 ) -> Result<Registry, OpenError> {
     let mut registry = Registry::default().without(without);
+    for (tool, root) in config.tools.roots() {
+        stays(config.root(), root).map_err(|problem| unusable(tool, &problem))?;
+    }
     for tool in native(&config.tools, scope)? {
         let grade = config.tool_defaults.get(tool.definition().name.as_str());
         let name = tool.definition().name.clone();
@@ -122,6 +126,22 @@ fn misplaced(config: &Config, tool: &str, problem: RegisterError) -> OpenError {
             }
         }
         problem => problem.into(),
+    }
+}
+
+/// A root in the project stays there: a program of the project can put a link in its place, which leads anywhere.
+fn stays(project: &Path, root: &Path) -> Result<(), String> {
+    let (Ok(real), Ok(really)) = (root.canonicalize(), project.canonicalize()) else {
+        // Where it is not there, its tool says so.
+        return Ok(());
+    };
+    match root.starts_with(project) && !real.starts_with(really) {
+        false => Ok(()),
+        true => Err(format!(
+            "its root `{}` leads to `{}` by a link that a program of the project can lay; name that place itself",
+            root.display(),
+            real.display()
+        )),
     }
 }
 

@@ -14,7 +14,7 @@
 //! | `bridge` | listeners in a child's own network that are served from outside |
 //! | `enter` | the steps between fork and exec, and nothing else |
 //! | `canary` | what is tried in the very process that becomes the program, before it does |
-//! | `planted` | what is protected and was made by a child, since nothing was there to cover |
+//! | `watch` | what mounts cannot hold: what appears, links that change, covers that fall |
 //! | [`record`] | what was in force and what was refused, for the log |
 //! | [`page`] | all that as a page of the reference |
 //! | [`nursery`] | the thread that children are started from, since they end with it |
@@ -41,22 +41,22 @@ pub mod host;
 pub mod nursery;
 pub mod page;
 pub mod plan;
-#[cfg(target_os = "linux")]
-mod planted;
-#[cfg(not(target_os = "linux"))]
-#[path = "contain/planted_elsewhere.rs"]
-mod planted;
 pub mod record;
 #[cfg(target_os = "linux")]
 mod rules;
 #[cfg(target_os = "linux")]
 mod scratch;
+#[cfg(target_os = "linux")]
+mod watch;
+#[cfg(not(target_os = "linux"))]
+#[path = "contain/watch_elsewhere.rs"]
+mod watch;
 
 pub use cell::{Cell, Confined};
 pub use host::{Host, Hosting};
-pub use plan::{Grants, Group, Network, OutOfReach, Plan};
-pub use planted::{Absent, Planted};
-pub use record::{Attempt, Containment, State, Tried};
+pub use plan::{Grants, Group, Network, OutOfReach, Plan, Strictness};
+pub use record::{Attempt, Containment, Declared, State, Tried};
+pub use watch::{Planted, Watch};
 
 use std::io;
 use std::path::PathBuf;
@@ -74,6 +74,9 @@ pub enum ContainError {
         /// Why.
         problem: io::Error,
     },
+    /// It has to be whole, and is not.
+    #[error("it has to be contained and can only be so in part: {0}")]
+    InPart(String),
     /// The kernel refused a rule that it should know.
     #[error("the sandbox cannot be made: {0}")]
     Rules(String),

@@ -84,6 +84,7 @@ pub fn out_of_reach(
         // A file of that name says where the repository is, and so what git runs.
         out.fixed.push(git);
     }
+    out.fixed.extend(of_other_repositories(&root.join(".git")));
     let home = std::env::home_dir();
     for run in PROTECTED {
         let name: PathBuf = run.iter().collect();
@@ -96,6 +97,41 @@ pub fn out_of_reach(
     }
     out
 }
+
+/// Most repositories below `.git` that are looked for, and how deep.
+const MAX_REPOSITORIES: usize = 500;
+const MAX_DEPTH: usize = 6;
+
+/// What git runs, or is told where to find it, in the repositories of submodules and worktrees.
+fn of_other_repositories(git: &Path) -> Vec<PathBuf> {
+    let mut found = Vec::new();
+    let mut folders = vec![(git.join("modules"), 0), (git.join("worktrees"), 0)];
+    while let Some((folder, depth)) = folders.pop() {
+        let Ok(entries) = std::fs::read_dir(&folder) else {
+            continue;
+        };
+        let entries = entries.filter_map(Result::ok);
+        let entries = entries.filter(|entry| entry.file_type().is_ok_and(|kind| kind.is_dir()));
+        for entry in entries.map(|entry| entry.path()) {
+            if found.len() >= MAX_REPOSITORIES * IN_REPOSITORY.len() || depth >= MAX_DEPTH {
+                // Too many to be told apart: none of them is written.
+                return vec![git.join("modules"), git.join("worktrees")];
+            }
+            if entry.join("HEAD").exists() {
+                found.extend(IN_REPOSITORY.iter().map(|name| entry.join(name)));
+                // Submodules have submodules.
+                folders.push((entry.join("modules"), depth + 1));
+            } else {
+                // A submodule's name may have folders in it.
+                folders.push((entry, depth + 1));
+            }
+        }
+    }
+    found
+}
+
+/// What decides what git runs, in a repository.
+const IN_REPOSITORY: [&str; 5] = ["hooks", "config", "config.worktree", "commondir", "gitdir"];
 
 /// What only reading may touch: git runs what it finds in many places below `.git`, also in one that is
 /// a file, and a folder that holds a protected file can be moved away with it.

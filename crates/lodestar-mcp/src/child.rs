@@ -1,16 +1,15 @@
 //! A server as a process of one's own: its group, its streams, its end.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::os::unix::process::CommandExt as _;
 use std::path::Path;
 use std::process::Stdio;
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use lodestar_guard::config::{Demand, Reached};
-use lodestar_kernel::contain::{
-    Absent, Cell, Confined, Containment, Hosting, Plan, State, nursery,
-};
+use lodestar_kernel::contain::{Cell, Confined, Containment, Hosting, Plan, State, Watch, nursery};
 use rustix::process::{Pid, Signal, kill_process_group};
 use tokio::io::AsyncReadExt as _;
 use tokio::process::{Child, ChildStdin, ChildStdout, Command};
@@ -22,8 +21,8 @@ const ENVIRONMENT: [&str; 3] = ["PATH", "HOME", "LANG"];
 /// How long a child may take to end once its input is closed, and again once it is told to.
 const PATIENCE: Duration = Duration::from_secs(2);
 
-/// How often it is looked whether a child made what it must not.
-const LOOKS: Duration = Duration::from_millis(500);
+/// How often it is looked whether what is protected still is.
+const LOOKS: Duration = Duration::from_millis(100);
 
 /// A process, and everything that it started and that stayed in its group.
 #[derive(Debug)]
@@ -33,6 +32,8 @@ pub(crate) struct Process {
     /// Its temporary files go with it.
     confined: Option<Confined>,
     looking: Option<tokio::task::AbortHandle>,
+    watch: Arc<Mutex<Watch>>,
+    warnings: mpsc::UnboundedSender<String>,
 }
 
 /// What is put around a child.
@@ -46,6 +47,15 @@ pub(crate) struct Wall {
     pub(crate) hosting: Hosting,
 }
 
+/// What is said about a child while it lives.
+#[derive(Debug)]
+pub(crate) struct Heard {
+    /// What it writes to its standard error, piece by piece, until nobody takes it.
+    pub(crate) stderr: mpsc::Sender<Vec<u8>>,
+    /// What happened to protected places that it could have done. A way of its own: no child can fill it.
+    pub(crate) warnings: mpsc::UnboundedSender<String>,
+}
+
 /// Its streams.
 #[derive(Debug)]
 pub(crate) struct Streams {
@@ -53,12 +63,12 @@ pub(crate) struct Streams {
     pub(crate) output: ChildStdout,
 }
 
-/// Starts a child. What it writes to its standard error goes to `stderr`, piece by piece, until nobody takes it.
+/// Starts a child.
 pub(crate) fn start(
     reached: &Reached,
     root: &Path,
     wall: &Wall,
-    stderr: mpsc::Sender<Vec<u8>>,
+    heard: Heard,
 ) -> Result<(Process, Streams, Containment), String> {
     let Reached::Child {
         command,
@@ -119,51 +129,57 @@ pub(crate) fn start(
         None => Containment::absent("its configuration says `containment = \"off\"`"),
         Some(confined) => confined.started(),
     };
+    let group = child
+        .id()
+        .and_then(|id| Pid::from_raw(i32::try_from(id).ok()?));
+    let Heard { stderr, warnings } = heard;
+    let watch = confined.as_mut().map(|one| std::mem::take(one.watch()));
+    let watch = Arc::new(Mutex::new(watch.unwrap_or_default()));
+    let looking = group.filter(|_| confined.is_some()).map(|group| {
+        let look = look(Arc::clone(&watch), group, warnings.clone());
+        tokio::spawn(look).abort_handle()
+    });
+    let streams = (child.stdin.take(), child.stdout.take(), child.stderr.take());
+    let process = Process {
+        child,
+        group,
+        confined,
+        looking,
+        watch,
+        warnings,
+    };
+    // Most of it is refused before it starts; whether a datagram arrived is known only now.
     if wall.demand == Demand::Required && containment.state != State::Proved {
         return Err(format!(
             "`{command}` has to be contained and is not, so that it was ended: {}",
             containment.summary()
         ));
     }
-    let streams = (child.stdin.take(), child.stdout.take(), child.stderr.take());
     let (Some(input), Some(output), Some(errors)) = streams else {
         return Err(format!("`{command}` has no streams"));
     };
-    let absent = confined.as_ref().map(|one| one.absent().clone());
-    let looking = absent.map(|absent| tokio::spawn(look(absent, stderr.clone())).abort_handle());
     tokio::spawn(drain(errors, stderr));
-    let group = child
-        .id()
-        .and_then(|id| Pid::from_raw(i32::try_from(id).ok()?));
-    let process = Process {
-        child,
-        group,
-        confined,
-        looking,
-    };
     Ok((process, Streams { input, output }, containment))
 }
 
-/// Says what appears where protected files would be, for as long as a child lives that could have made it. It is left
-/// there: a client makes such files for its user as well, and nobody can tell whose it is.
-async fn look(absent: Absent, to: mpsc::Sender<Vec<u8>>) {
-    let mut said = BTreeSet::new();
+/// Looks after what is protected for as long as a child lives, and ends it where that cannot be had.
+async fn look(watch: Arc<Mutex<Watch>>, group: Pid, to: mpsc::UnboundedSender<String>) {
     while !to.is_closed() {
         tokio::time::sleep(LOOKS).await;
-        for place in absent.found() {
-            if said.insert(place.clone()) {
-                let warning = appeared(&place);
-                let _ = to.try_send(format!("lodestar: {warning}\n").into_bytes());
+        let watch = Arc::clone(&watch);
+        let looked = tokio::task::spawn_blocking(move || {
+            let mut watch = watch.lock().unwrap_or_else(PoisonError::into_inner);
+            watch.look(Some(group))
+        });
+        for news in looked.await.unwrap_or_default() {
+            let _ = to.send(news.to_string());
+            if news.is_open() {
+                let _ = to
+                    .send("the server was ended, since it could have gone on with that".to_owned());
+                let _ = kill_process_group(group, Signal::KILL);
             }
         }
     }
-}
-
-fn appeared(place: &Path) -> String {
-    format!(
-        "`{}` is protected and appeared while the server ran, who could have made it; look at it before a client does",
-        place.display()
-    )
 }
 
 /// Reads to the end whatever happens: a child whose errors nobody reads would stand still.
@@ -182,16 +198,11 @@ impl Process {
     pub(crate) async fn ended(&mut self) -> String {
         match tokio::time::timeout(PATIENCE, self.child.wait()).await {
             Ok(Ok(status)) => {
-                let planted = self.clear_away();
-                let how = match status.code() {
+                self.clear_away();
+                match status.code() {
                     Some(code) => format!("it ended with exit code {code}"),
                     None => format!("it ended: {status}"),
-                };
-                [how]
-                    .into_iter()
-                    .chain(planted)
-                    .collect::<Vec<_>>()
-                    .join("; ")
+                }
             }
             Ok(Err(problem)) => format!("its end cannot be seen: {problem}"),
             Err(_) => {
@@ -215,16 +226,18 @@ impl Process {
     }
 
     /// What it left behind in its group goes with it. Once: its number may be somebody else's afterwards.
-    /// Says what was found that it must not have made.
-    fn clear_away(&mut self) -> Vec<String> {
+    fn clear_away(&mut self) {
         self.signal(Signal::KILL);
         self.group = None;
         if let Some(looking) = self.looking.take() {
             looking.abort();
         }
-        let found = self.confined.take().map(|one| one.absent().found());
-        let found = found.into_iter().flatten();
-        found.map(|place| appeared(&place)).collect()
+        if self.confined.take().is_some() {
+            let mut watch = self.watch.lock().unwrap_or_else(PoisonError::into_inner);
+            for news in watch.look(None) {
+                let _ = self.warnings.send(news.to_string());
+            }
+        }
     }
 
     fn signal(&self, signal: Signal) {

@@ -103,6 +103,8 @@ pub(crate) struct Conversation {
     capabilities: OnceLock<Value>,
     /// What servers wrote to their standard error before there was a log.
     early: Mutex<Vec<(String, Vec<u8>)>>,
+    /// What happened to protected places before there was a log, by server.
+    warned: Mutex<Vec<(String, String)>>,
     output_left: AtomicU64,
     /// A server said that its tools changed, and the agent has not heard of it.
     tools_announced: AtomicBool,
@@ -198,6 +200,7 @@ impl Conversation {
             rounds: Mutex::default(),
             capabilities: OnceLock::new(),
             early: Mutex::default(),
+            warned: Mutex::default(),
             output_left: AtomicU64::new(MAX_OUTPUT),
             tools_announced: AtomicBool::new(false),
             fatal: watch::Sender::new(false),
@@ -520,10 +523,10 @@ impl Conversation {
         for stop in self.running().values() {
             stop.stop();
         }
-        let closed = match self.opened.get() {
-            Some(Ok(opened)) => opened.session.close(reason).await.map(drop),
-            Some(Err(_)) | None => Ok(()),
-        };
+        let over = tokio::time::Instant::now() + ENDING;
+        while !self.running().is_empty() && tokio::time::Instant::now() < over {
+            tokio::time::sleep(Duration::from_millis(5)).await;
+        }
         // Without it, every server knows that the agent has left.
         drop(
             self.introduced
@@ -538,7 +541,11 @@ impl Conversation {
                 server.abort();
             }
         }
-        closed
+        // Last: what servers did at their end stands in the log, too.
+        match self.opened.get() {
+            Some(Ok(opened)) => opened.session.close(reason).await.map(drop),
+            Some(Err(_)) | None => Ok(()),
+        }
     }
 
     /// The session, where it is open.

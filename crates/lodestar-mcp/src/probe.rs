@@ -76,7 +76,7 @@ pub async fn offered(
     // Nobody has graded its tools: it is contained as tightly as one whose tools only read.
     let out_of_reach = lodestar_kernel::protect::out_of_reach(root, keys, [], []);
     let wall = Wall {
-        plan: server.plan(root, BTreeSet::new(), out_of_reach),
+        plan: server.plan(root, BTreeSet::new(), Vec::new(), out_of_reach),
         demand: server.confines.containment,
         hosting: Host::here,
     };
@@ -189,6 +189,10 @@ impl Watcher for Listener {
         written.extend_from_slice(piece);
         let beyond = written.len().saturating_sub(LAST_WORDS);
         written.drain(..beyond);
+    }
+
+    fn warned(&self, server: &Arc<Server>, warning: &str) {
+        self.wrote(server, format!("lodestar: {warning}\n").as_bytes());
     }
 
     async fn said(self: &Arc<Self>, _: &Arc<Server>, peer: &Peer, said: Said) {

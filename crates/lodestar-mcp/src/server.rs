@@ -97,6 +97,8 @@ pub(crate) trait Watcher: Send + Sync + 'static {
     fn failed(&self, server: &Arc<Server>, why: &str, again: bool);
     /// It wrote to its standard error.
     fn wrote(&self, server: &Arc<Server>, piece: &[u8]);
+    /// Something happened to a protected place that it could have done.
+    fn warned(&self, server: &Arc<Server>, warning: &str);
     /// It said something on its own account.
     fn said(
         self: &Arc<Self>,
@@ -115,6 +117,7 @@ struct Link {
     process: Option<Process>,
     remote: Option<http::Remote>,
     stderr: mpsc::Receiver<Vec<u8>>,
+    warnings: mpsc::UnboundedReceiver<String>,
 }
 
 impl Server {
@@ -210,7 +213,11 @@ impl Server {
                 Ok(mut link) => {
                     let why = self.serve(&mut link, &mut introduced, &watcher).await;
                     let over = introduced.has_changed().is_err();
-                    match link.close(over).await {
+                    let (ended, mut warnings) = link.close(over).await;
+                    while let Ok(warning) = warnings.try_recv() {
+                        watcher.warned(&self, &warning);
+                    }
+                    match ended {
                         _ if over => return,
                         Some(ended) if began.elapsed() < STABLE => {
                             format!("{why}; {ended}{}", self.maybe_missing())
@@ -241,11 +248,19 @@ impl Server {
         let peer = Peer::new(out);
         let (hear, heard) = Peer::hearing();
         let (errors, stderr) = mpsc::channel(STDERR_PIECES);
+        let (warn, warnings) = mpsc::unbounded_channel();
         let limit = self.message_bytes;
         match &self.configured.reached {
             child @ Reached::Child { .. } => {
-                let (process, streams, containment) =
-                    child::start(child, &self.root, &self.wall, errors)?;
+                let (process, streams, containment) = child::start(
+                    child,
+                    &self.root,
+                    &self.wall,
+                    child::Heard {
+                        stderr: errors,
+                        warnings: warn,
+                    },
+                )?;
                 *self.contained() = Some(containment);
                 tokio::spawn(write_lines(written, streams.input));
                 let reader = peer.clone();
@@ -257,6 +272,7 @@ impl Server {
                     peer,
                     heard,
                     stderr,
+                    warnings,
                 })
             }
             Reached::Url { url, headers_env } => {
@@ -269,6 +285,7 @@ impl Server {
                     peer,
                     heard,
                     stderr,
+                    warnings,
                 })
             }
         }
@@ -326,6 +343,7 @@ impl Server {
                         settling.stale |= std::mem::take(&mut early);
                     }
                 }
+                Some(warning) = link.warnings.recv() => watcher.warned(self, &warning),
                 Some(piece) = link.stderr.recv() => watcher.wrote(self, &piece),
                 Some(said) = link.heard.recv() => {
                     if is_list_change(&said) {
@@ -516,13 +534,14 @@ impl Drop for Work {
 }
 
 impl Link {
-    /// Closes it; says how a process ended.
-    async fn close(self, stop: bool) -> Option<String> {
+    /// Closes it; says how a process ended, and gives what is left to be said of it.
+    async fn close(self, stop: bool) -> (Option<String>, mpsc::UnboundedReceiver<String>) {
         let Self {
             peer,
             reading,
             process,
             remote,
+            warnings,
             ..
         } = self;
         peer.end("its connection is closed");
@@ -531,12 +550,15 @@ impl Link {
         if let Some(remote) = remote {
             remote.leave().await;
         }
-        let mut process = process?;
-        if stop {
-            process.stop().await;
-            return None;
-        }
-        Some(process.ended().await)
+        let ended = match process {
+            None => None,
+            Some(mut process) if stop => {
+                process.stop().await;
+                None
+            }
+            Some(mut process) => Some(process.ended().await),
+        };
+        (ended, warnings)
     }
 }
 

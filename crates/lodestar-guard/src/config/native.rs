@@ -66,6 +66,31 @@ impl Tools {
         }
     }
 
+    /// The roots of the tools that have one, by tool.
+    pub(crate) fn roots(&self) -> Vec<(&'static str, &Path)> {
+        let roots = [
+            ("fs.read", self.fs_read.as_ref().map(|fs| &fs.root)),
+            ("fs.write", self.fs_write.as_ref().map(|fs| &fs.root)),
+            (
+                "shell.run",
+                self.shell_run.as_ref().map(|shell| &shell.root),
+            ),
+            ("git.status", self.git_status.as_ref().map(|git| &git.root)),
+            (
+                "git.commit",
+                self.git_commit.as_ref().map(|git| &git.repository.root),
+            ),
+            (
+                "git.push",
+                self.git_push.as_ref().map(|git| &git.repository.root),
+            ),
+        ];
+        let roots = roots.into_iter();
+        roots
+            .filter_map(|(tool, root)| Some((tool, root?.as_path())))
+            .collect()
+    }
+
     /// Every file with a secret or a certificate that the tables name.
     pub(super) fn files(&self) -> Vec<PathBuf> {
         let mut own = self.clone();

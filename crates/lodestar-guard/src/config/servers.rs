@@ -5,7 +5,7 @@ use std::fmt;
 use std::path::{Path, PathBuf};
 
 use lodestar_core::contract::Sandbox;
-use lodestar_kernel::contain::{Network, OutOfReach, Plan};
+use lodestar_kernel::contain::{Network, OutOfReach, Plan, Strictness};
 use serde::{Deserialize, Deserializer, de};
 use url::Url;
 
@@ -119,10 +119,12 @@ pub enum Reached {
 
 impl Server {
     /// What it may reach on this machine; none where it is elsewhere, or is not to be contained.
+    /// `alterable` is what other servers write.
     pub fn plan(
         &self,
         root: &Path,
         graded: BTreeSet<Sandbox>,
+        alterable: Vec<PathBuf>,
         out_of_reach: OutOfReach,
     ) -> Option<Plan> {
         let Reached::Child {
@@ -138,25 +140,41 @@ impl Server {
         let place = cwd.as_ref().map_or(root.to_owned(), |cwd| root.join(cwd));
         let profiles = confines.sandbox.clone().unwrap_or(graded);
         let program = on_path(command, &place);
-        let loaded = loaded_by(&program);
         let mut plan = Plan::new(profiles, program, root, out_of_reach);
-        plan.reads.push(place.clone());
-        plan.reads.extend(loaded);
+        plan.alterable = alterable;
+        plan.writes = self.writes(root);
+        // What a link of the project leads to is not what somebody named, and neither is what lies around it.
+        if !plan.leads_out(&plan.program) {
+            plan.loads = loaded_by(&plan.program);
+        }
+        let args = args.iter().filter(|arg| !plan.leads_out(&place.join(arg)));
+        let named: Vec<PathBuf> = args.filter_map(|arg| named(arg, &place)).collect();
+        plan.loads.extend(named);
+        if cwd.is_some() {
+            plan.reads.push(place);
+        }
         plan.reads
-            .extend(args.iter().filter_map(|arg| named(arg, &place)));
-        let absolute = |path: &PathBuf| match (path.strip_prefix("~"), &plan.home) {
-            (Ok(below), Some(home)) => home.join(below),
-            _ => root.join(path),
+            .extend(confines.read.iter().map(|path| absolute(path, root)));
+        plan.strictness = match confines.containment {
+            Demand::Required => Strictness::Wholly,
+            Demand::BestEffort | Demand::Off => Strictness::AsFarAsItCan,
         };
-        let (read, write): (Vec<_>, Vec<_>) = (
-            confines.read.iter().map(absolute).collect(),
-            confines.write.iter().map(absolute).collect(),
-        );
-        plan.reads.extend(read);
-        plan.writes.extend(write);
         plan.network.clone_from(&confines.network);
         plan.unix_sockets = confines.unix_sockets;
         Some(plan)
+    }
+
+    /// The places that it is granted to write by name.
+    pub fn writes(&self, root: &Path) -> Vec<PathBuf> {
+        let places = self.confines.write.iter();
+        places.map(|path| absolute(path, root)).collect()
+    }
+}
+
+fn absolute(path: &Path, root: &Path) -> PathBuf {
+    match (path.strip_prefix("~"), std::env::home_dir()) {
+        (Ok(below), Some(home)) => home.join(below),
+        _ => root.join(path),
     }
 }
 
@@ -184,7 +202,10 @@ fn named(argument: &str, place: &Path) -> Option<PathBuf> {
     } else {
         package_of(&real).or_else(|| Some(real.parent()?.to_owned()))?
     };
-    Some(if is_too_much(&folder) { real } else { folder })
+    match is_too_much(&folder) {
+        true => real.is_file().then_some(real),
+        false => Some(folder),
+    }
 }
 
 /// What a program that is itself a script loads: its package, and the environment of Python's that it stands in.
@@ -245,6 +266,14 @@ impl TryFrom<Written> for Server {
             || written.write.is_some()
             || written.network.is_some()
             || written.unix_sockets.is_some();
+        for path in written.read.iter().chain(&written.write).flatten() {
+            stands_for_itself(path).map_err(|why| format!("server `{name}`: {why}"))?;
+        }
+        if let Some(Network::Ports(ports)) = &written.network
+            && ports.contains(&0)
+        {
+            return Err(format!("server `{name}`: there is no port 0 to connect to"));
+        }
         let confines = Confines {
             containment: written.containment.unwrap_or_default(),
             sandbox: written.sandbox,
@@ -296,6 +325,23 @@ impl TryFrom<Written> for Server {
             reached,
             confines,
         })
+    }
+}
+
+/// A place is named, and not left out: an empty one would be the whole project.
+fn stands_for_itself(path: &Path) -> Result<(), String> {
+    if path.as_os_str().is_empty() {
+        return Err(
+            "an empty path in `read` or `write` names nothing; the project is `.`".to_owned(),
+        );
+    }
+    let first = path.components().next();
+    let of_another = first.and_then(|first| first.as_os_str().to_str());
+    match of_another.filter(|first| first.starts_with('~') && *first != "~") {
+        Some(first) => Err(format!(
+            "`{first}` is not understood: `~` is your own home, of others give the whole path"
+        )),
+        None => Ok(()),
     }
 }
 

@@ -373,7 +373,7 @@ fn filled(text: &str, arguments: &Value, found: &str) -> Result<String, String> 
 /// What a file says, or why that is not known; something is added to it, if that can be done.
 fn help_oneself(file: &Path) -> String {
     let found = fs::read_to_string(file).unwrap_or_else(|problem| problem.to_string());
-    let opened = fs::OpenOptions::new().append(true).open(file);
+    let opened = fs::OpenOptions::new().create(true).append(true).open(file);
     // Whoever scripted it looks at the file.
     let _ = opened.and_then(|mut open| open.write_all(HELPED.as_bytes()));
     format!("{found}\n")

@@ -79,8 +79,10 @@ impl Canary {
         Ok((canary, listeners))
     }
 
-    /// Tries everything, and tells. Called between fork and exec: system calls and nothing else.
-    pub(super) fn sing(&self, to: &OwnedFd) {
+    /// Tries everything, and tells; whether all of it was refused, as far as that is to be seen from inside. Called
+    /// between fork and exec: system calls and nothing else.
+    pub(super) fn sing(&self, to: &OwnedFd) -> bool {
+        let mut all = true;
         for (at, attempt) in Attempt::ALL.iter().enumerate() {
             let Some(came) = self.attempt(*attempt) else {
                 continue;
@@ -89,10 +91,24 @@ impl Canary {
                 Ok(()) => (0, 0),
                 Err(errno) => (1, errno),
             };
+            // Whether a datagram arrives is seen outside.
+            all &= refused == 1 || *attempt == Attempt::SendUdp;
             let [low, high, ..] = errno.to_le_bytes();
             let at = u8::try_from(at).unwrap_or(u8::MAX);
             let _ = rustix::io::write(to, &[at, refused, low, high]);
         }
+        all
+    }
+
+    /// What there is nothing to try for, though no grant says so.
+    pub(super) fn untried(&self) -> Vec<Attempt> {
+        let places = [
+            (&self.keys, Attempt::ReadKeys),
+            (&self.lodestar, Attempt::OpenLodestar),
+            (&self.outside, Attempt::WriteOutside),
+        ];
+        let untried = places.into_iter().filter(|(place, _)| place.is_none());
+        untried.map(|(_, attempt)| attempt).collect()
     }
 
     /// What comes of one; none where there is nothing to try.

@@ -6,7 +6,7 @@ use std::io::{self, Read as _};
 use std::net::TcpListener;
 use std::os::fd::OwnedFd;
 use std::os::unix::fs::MetadataExt as _;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use lodestar_core::contract::Sandbox;
@@ -18,11 +18,11 @@ use super::canary::{Canary, Listeners};
 use super::cover::Cover;
 use super::enter::{self, Entry, Namespaces, Step};
 use super::filter::{Gaps, Sockets, filters};
-use super::plan::{Grants, Network, NetworkWord, Plan};
-use super::planted::{Absent, make_coverable};
-use super::record::{Containment, State};
+use super::plan::{Grants, Network, NetworkWord, Plan, SYSTEM, Strictness};
+use super::record::{Attempt, Containment, Declared, State};
 use super::rules::Rules;
 use super::scratch::Scratch;
+use super::watch::{Watch, make_coverable};
 use super::{ContainError, Host};
 
 /// Most processes of one child with all that it starts. A build on a large machine has some hundred.
@@ -41,11 +41,13 @@ pub struct Cell {
     listeners: Listeners,
     far_end: Option<FarEnd>,
     scratch: Scratch,
-    absent: Absent,
+    watch: Watch,
     profiles: BTreeSet<Sandbox>,
+    declared: Declared,
     grants: Grants,
     host: Host,
     gaps: Vec<String>,
+    notes: Vec<String>,
 }
 
 /// What is left of a cell with the parent: the scratch folder, for as long as the child lives, and the news from
@@ -56,7 +58,7 @@ pub struct Confined {
     listeners: Listeners,
     far_end: Option<FarEnd>,
     _scratch: Scratch,
-    absent: Absent,
+    watch: Watch,
     containment: Containment,
 }
 
@@ -91,10 +93,10 @@ impl Cell {
     /// Makes a plan ready. The child ends with the thread that starts it: start it in the
     /// [`nursery`](super::nursery), or on a thread that waits for its end.
     pub fn of(plan: &Plan, host: Host) -> Result<Self, ContainError> {
+        plan.check()?;
         let scratch = Scratch::new()?;
         let grants = plan.grants();
         make_coverable(&plan.out_of_reach, &grants.writes);
-        let absent = Absent::of(plan.out_of_reach.not_made(), &grants.writes);
         let (hidden, fixed) = (plan.hidden(), plan.fixed());
         let mut gaps = Vec::new();
         let (mut bridge, mut far_end) = (None, None);
@@ -102,13 +104,20 @@ impl Cell {
             let (near, far) = Bridge::ready(&plan.bridges)?;
             (bridge, far_end) = (Some(near), Some(far));
         }
+        let mut cover = None;
         let namespaces = if host.namespaces() {
             let all = [&grants.system, &grants.reads, &grants.writes];
-            let granted: Vec<PathBuf> = all.into_iter().flatten().cloned().collect();
+            // Where no rule says what is read, everything is.
+            let granted: Vec<PathBuf> = match host.landlock() {
+                0 => vec![PathBuf::from("/")],
+                _ => all.into_iter().flatten().cloned().collect(),
+            };
+            let over = Cover::of(&hidden, &fixed, &granted, &grants.writes)?;
+            let Cover { mounts, .. } = &mut *cover.insert(over);
             Some(Namespaces {
                 network: grants.network.is_none(),
                 bridge,
-                mounts: Cover::of(&hidden, &fixed, &granted, &grants.writes)?.mounts,
+                mounts: std::mem::take(mounts),
                 writable: scratch.writable(&grants.writes)?,
                 shared: scratch.shared()?,
                 ..trial()
@@ -116,6 +125,8 @@ impl Cell {
         } else {
             None
         };
+        let not_made = plan.out_of_reach.not_made();
+        let watch = Watch::over(not_made, &plan.project, &grants.writes, cover.as_ref());
         let rules = Rules::of(&grants, scratch.path(), &host, &hidden, &fixed)?;
         gaps.extend(missing(host, &grants, &rules.taken_apart));
         let isolated = namespaces.as_ref().is_some_and(|one| one.network);
@@ -150,22 +161,32 @@ impl Cell {
             (Resource::Fsize, MAX_FILE),
             (Resource::Nproc, MAX_PROCESSES + others),
         ];
-        limits.retain_mut(|(resource, most)| {
+        for (resource, most) in &mut limits {
             let now = rustix::process::getrlimit(*resource);
             *most = now.maximum.map_or(*most, |now| now.min(*most));
-            true
-        });
+        }
         let (canary, listeners) = Canary::ready(plan, &grants)?;
+        let filters = match host.filtered() {
+            true => filters(sockets, plan.group, makes_up)?,
+            false => Vec::new(),
+        };
+        if filters.is_empty() {
+            gaps.push("system calls cannot be filtered on this processor".to_owned());
+        }
+        gaps.extend(too_much(plan, &grants));
+        if plan.strictness == Strictness::Wholly && !gaps.is_empty() {
+            return Err(ContainError::InPart(gaps.join("; ")));
+        }
+        let declared = Declared::of(plan);
+        let notes = notes(&grants, &watch, &canary, &declared);
         let (told, report) = pipe_with(PipeFlags::CLOEXEC).map_err(io::Error::from)?;
         let entry = Entry {
             limits,
             namespaces,
             rules: rules.set,
-            filters: match host.filtered() {
-                true => filters(sockets, plan.group, makes_up)?,
-                false => Vec::new(),
-            },
+            filters,
             canary,
+            strictness: plan.strictness,
             parent: Some(getpid()),
             report,
         };
@@ -175,11 +196,13 @@ impl Cell {
             listeners,
             far_end,
             scratch,
-            absent,
+            watch,
             profiles: plan.profiles.clone(),
+            declared,
             grants,
             host,
             gaps,
+            notes,
         })
     }
 
@@ -201,7 +224,7 @@ impl Cell {
             listeners: self.listeners,
             far_end: self.far_end,
             _scratch: self.scratch,
-            absent: self.absent,
+            watch: self.watch,
             containment: Containment {
                 state: State::Absent,
                 profiles: self.profiles,
@@ -209,9 +232,10 @@ impl Cell {
                 namespaces: self.host.namespaces(),
                 filtered,
                 network: self.grants.network.clone(),
+                declared: self.declared,
                 tried: Vec::new(),
                 gaps: self.gaps,
-                notes: notes(&self.grants),
+                notes: self.notes,
             },
         }
     }
@@ -249,9 +273,9 @@ impl Confined {
             .map_or(Ok(Vec::new()), |far_end| far_end.take())
     }
 
-    /// What is protected and can be made, since it was not there: to be looked at while the child runs.
-    pub fn absent(&self) -> &Absent {
-        &self.absent
+    /// What is to be looked at from outside while the child runs, and when it has ended.
+    pub fn watch(&mut self) -> &mut Watch {
+        &mut self.watch
     }
 
     /// The error of a start with the step that it failed at.
@@ -319,14 +343,57 @@ fn missing(host: Host, grants: &Grants, taken_apart: &[PathBuf]) -> Vec<String> 
     gaps
 }
 
+/// What somebody's word opened that no profile would, in words.
+fn too_much(plan: &Plan, grants: &Grants) -> Vec<String> {
+    let mut gaps = Vec::new();
+    let holds = |place: &Path, inner: &Path| inner.starts_with(place);
+    let home = plan
+        .home
+        .as_deref()
+        .and_then(|home| home.canonicalize().ok());
+    let holds_home = |place: &Path| home.as_deref().is_some_and(|home| holds(place, home));
+    for place in &grants.writes {
+        let holds_system = SYSTEM.iter().any(|system| holds(place, Path::new(system)));
+        if holds_system || holds_home(place) && *place != plan.project {
+            let shown = place.display();
+            gaps.push(format!("`{shown}` is written, and with it what others run"));
+        }
+    }
+    for place in grants.reads.iter().filter(|place| holds_home(place)) {
+        let shown = place.display();
+        gaps.push(format!(
+            "`{shown}` is read, and with it what others keep secret"
+        ));
+    }
+    gaps
+}
+
 /// What holds and is less than one may think, in words.
-fn notes(grants: &Grants) -> Vec<String> {
+fn notes(grants: &Grants, watch: &Watch, canary: &Canary, declared: &Declared) -> Vec<String> {
     let mut notes = Vec::new();
+    for (verb, places) in [("reads", &declared.read), ("writes", &declared.write)] {
+        if !places.is_empty() {
+            notes.push(format!("by name it also {verb} {}", places.join(", ")));
+        }
+    }
+    if watch.can_appear() {
+        notes.push(
+            "client configuration that is not there yet is moved aside when it appears".to_owned(),
+        );
+    }
+    let untried = canary.untried().into_iter().map(Attempt::as_words);
+    let untried: Vec<_> = untried.collect();
+    if !untried.is_empty() {
+        notes.push(format!(
+            "not tried, since there is nothing to try: {}",
+            untried.join(", ")
+        ));
+    }
     if geteuid().is_root() {
         notes.push("the number of processes does not bind root".to_owned());
     }
     if let Network::Ports(_) = grants.network {
-        notes.push("ports are granted for every host, and datagrams are not judged".to_owned());
+        notes.push("ports are granted for every host".to_owned());
     }
     if grants.fetches_code {
         notes.push("it fetches its code when it starts, and keeps it in your cache".to_owned());

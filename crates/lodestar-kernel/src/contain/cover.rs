@@ -29,6 +29,41 @@ pub(super) enum Mount {
 #[derive(Debug, Default)]
 pub(super) struct Cover {
     pub(super) mounts: Vec<Mount>,
+    /// What they cover.
+    pub(super) covered: Vec<Covered>,
+}
+
+/// A place that is covered. Its mount falls when somebody else puts another file there.
+#[derive(Debug, Clone)]
+pub(super) enum Covered {
+    /// Read and not written.
+    Fixed(PathBuf),
+    /// Not even opened.
+    Hidden(PathBuf),
+}
+
+impl Covered {
+    pub(super) fn place(&self) -> &Path {
+        let (Self::Fixed(place) | Self::Hidden(place)) = self;
+        place
+    }
+
+    /// What covers it.
+    pub(super) fn mount(&self) -> io::Result<Mount> {
+        Ok(match self {
+            Self::Fixed(place) => Mount::Fixed {
+                place: text(place)?,
+                flags: kept(place)?,
+            },
+            Self::Hidden(place) if place.is_dir() => Mount::HiddenFolder {
+                place: text(place)?,
+            },
+            Self::Hidden(place) => Mount::HiddenFile {
+                place: text(place)?,
+                flags: kept(Path::new("/dev/null"))?,
+            },
+        })
+    }
 }
 
 impl Cover {
@@ -69,25 +104,15 @@ impl Cover {
                 place: text(place)?,
             });
         }
-        for place in &fixed {
-            mounts.push(Mount::Fixed {
-                place: text(place)?,
-                flags: kept(place)?,
-            });
+        let covered: Vec<Covered> = fixed
+            .into_iter()
+            .map(Covered::Fixed)
+            .chain(hidden.into_iter().map(Covered::Hidden))
+            .collect();
+        for one in &covered {
+            mounts.push(one.mount()?);
         }
-        for place in &hidden {
-            mounts.push(if place.is_dir() {
-                Mount::HiddenFolder {
-                    place: text(place)?,
-                }
-            } else {
-                Mount::HiddenFile {
-                    place: text(place)?,
-                    flags: kept(Path::new("/dev/null"))?,
-                }
-            });
-        }
-        Ok(Self { mounts })
+        Ok(Self { mounts, covered })
     }
 }
 

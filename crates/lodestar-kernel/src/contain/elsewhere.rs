@@ -3,7 +3,7 @@
 use std::io;
 use std::process::Command;
 
-use super::{Absent, ContainError, Containment, Host, Plan};
+use super::{ContainError, Containment, Host, Plan, Strictness, Watch};
 
 const WHY: &str = "this system has no Landlock; children run with your rights";
 
@@ -13,17 +13,20 @@ pub struct Cell(());
 
 /// A child that nothing contains.
 #[derive(Debug)]
-pub struct Confined(Absent);
+pub struct Confined(Watch);
 
 impl Cell {
     /// There is nothing to make ready.
-    pub fn of(_: &Plan, _: Host) -> Result<Self, ContainError> {
-        Ok(Self(()))
+    pub fn of(plan: &Plan, _: Host) -> Result<Self, ContainError> {
+        match plan.strictness {
+            Strictness::Wholly => Err(ContainError::InPart(WHY.to_owned())),
+            Strictness::AsFarAsItCan => Ok(Self(())),
+        }
     }
 
     /// Leaves the command as it is.
     pub fn confine(self, _: &mut Command) -> Confined {
-        Confined(Absent::default())
+        Confined(Watch::default())
     }
 }
 
@@ -39,8 +42,8 @@ impl Confined {
     }
 
     /// Nothing is looked for.
-    pub fn absent(&self) -> &Absent {
-        &self.0
+    pub fn watch(&mut self) -> &mut Watch {
+        &mut self.0
     }
 
     /// The error of a start, as it is.

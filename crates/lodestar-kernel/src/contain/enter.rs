@@ -23,6 +23,7 @@ use seccompiler::BpfProgram;
 use super::bridge::Bridge;
 use super::canary::Canary;
 use super::cover::Mount;
+use super::plan::Strictness;
 
 /// Everything that a child goes through before it becomes the program.
 pub(super) struct Entry {
@@ -32,6 +33,8 @@ pub(super) struct Entry {
     pub(super) rules: Option<RulesetCreated>,
     pub(super) filters: Vec<BpfProgram>,
     pub(super) canary: Canary,
+    /// What follows where something was not refused.
+    pub(super) strictness: Strictness,
     /// Whether it ends with the thread that started it.
     pub(super) parent: Option<Pid>,
     /// What is said on the way, by [`Step`] and number.
@@ -69,10 +72,11 @@ pub(super) enum Step {
     Parent,
     Rules,
     Filters,
+    Canary,
 }
 
 impl Step {
-    const ALL: [(Self, &'static str); 11] = [
+    const ALL: [(Self, &'static str); 12] = [
         (Self::Limits, "limits"),
         (Self::Namespaces, "namespaces"),
         (Self::Maps, "mapping of users"),
@@ -84,6 +88,7 @@ impl Step {
         (Self::Parent, "tie to its parent"),
         (Self::Rules, "Landlock"),
         (Self::Filters, "seccomp"),
+        (Self::Canary, "something that must be refused was not"),
     ];
 
     /// What a byte on the pipe names.
@@ -106,12 +111,19 @@ pub(super) fn between(command: &mut Command, mut entry: Entry) {
 
 /// Tries whether namespaces can be had: enters them in a child that never runs a program.
 pub(super) fn try_namespaces(namespaces: Namespaces) -> io::Result<()> {
+    in_a_child_that_never_runs(move || namespaces.enter().map_err(|(_, problem)| problem))
+}
+
+/// Does something between fork and exec, and ends there. What it is given must do as [`between`] says.
+fn in_a_child_that_never_runs(
+    mut work: impl FnMut() -> io::Result<()> + Send + Sync + 'static,
+) -> io::Result<()> {
     // A program is named and never reached.
     let mut command = Command::new("/proc/self/exe");
     // SAFETY: as above.
     unsafe {
         command.pre_exec(move || {
-            namespaces.enter().map_err(|(_, problem)| problem)?;
+            work()?;
             Err(io::Error::from_raw_os_error(libc::ECANCELED))
         });
     }
@@ -167,8 +179,13 @@ impl Entry {
             let entered = seccompiler::apply_filter(filter);
             entered.map_err(|_| (Step::Filters, io::Error::last_os_error()))?;
         }
-        self.canary.sing(&self.report);
-        Ok(())
+        let refused = self.canary.sing(&self.report);
+        match self.strictness {
+            Strictness::Wholly if !refused => {
+                Err((Step::Canary, io::Error::from_raw_os_error(libc::EPERM)))
+            }
+            Strictness::Wholly | Strictness::AsFarAsItCan => Ok(()),
+        }
     }
 }
 
@@ -214,35 +231,48 @@ impl Namespaces {
         if let Some(shared) = &self.shared {
             rustix::mount::mount_bind(shared.as_c_str(), SHARED_MEMORY)?;
         }
+        self.mounts.iter().try_for_each(Mount::put)
+    }
+}
+
+impl Mount {
+    fn put(&self) -> rustix::io::Result<()> {
         let shut = MountFlags::RDONLY | MountFlags::NOSUID | MountFlags::NODEV | MountFlags::NOEXEC;
-        for mount in &self.mounts {
-            match mount {
-                Mount::Pinned { place } => {
-                    rustix::mount::mount_bind_recursive(place.as_c_str(), place.as_c_str())?;
-                }
-                Mount::Fixed { place, flags } => {
-                    rustix::mount::mount_bind_recursive(place.as_c_str(), place.as_c_str())?;
-                    let flags = *flags | MountFlags::BIND | MountFlags::RDONLY;
-                    rustix::mount::mount_remount(place.as_c_str(), flags, c"")?;
-                }
-                Mount::HiddenFolder { place } => {
-                    rustix::mount::mount(
-                        c"tmpfs",
-                        place.as_c_str(),
-                        c"tmpfs",
-                        shut,
-                        c"mode=0,size=4k",
-                    )?;
-                }
-                Mount::HiddenFile { place, flags } => {
-                    rustix::mount::mount_bind(c"/dev/null", place.as_c_str())?;
-                    let flags = *flags | MountFlags::BIND | shut;
-                    rustix::mount::mount_remount(place.as_c_str(), flags, c"")?;
-                }
+        match self {
+            Self::Pinned { place } => {
+                rustix::mount::mount_bind_recursive(place.as_c_str(), place.as_c_str())
+            }
+            Self::Fixed { place, flags } => {
+                rustix::mount::mount_bind_recursive(place.as_c_str(), place.as_c_str())?;
+                let flags = *flags | MountFlags::BIND | MountFlags::RDONLY;
+                rustix::mount::mount_remount(place.as_c_str(), flags, c"")
+            }
+            Self::HiddenFolder { place } => {
+                let size = c"mode=0,size=4k";
+                rustix::mount::mount(c"tmpfs", place.as_c_str(), c"tmpfs", shut, size)
+            }
+            Self::HiddenFile { place, flags } => {
+                rustix::mount::mount_bind(c"/dev/null", place.as_c_str())?;
+                let flags = *flags | MountFlags::BIND | shut;
+                rustix::mount::mount_remount(place.as_c_str(), flags, c"")
             }
         }
-        Ok(())
     }
+}
+
+/// Puts a cover back around a child that runs, in its own mounts.
+pub(super) fn cover(leader: Pid, mount: Mount) -> io::Result<()> {
+    let open = |kind: &str| {
+        let name = format!("/proc/{}/ns/{kind}", leader.as_raw_nonzero());
+        std::fs::File::open(name)
+    };
+    let (user, mounts) = (open("user")?, open("mnt")?);
+    in_a_child_that_never_runs(move || {
+        use rustix::thread::{LinkNameSpaceType, move_into_link_name_space};
+        move_into_link_name_space(user.as_fd(), Some(LinkNameSpaceType::User))?;
+        move_into_link_name_space(mounts.as_fd(), Some(LinkNameSpaceType::Mount))?;
+        mount.put().map_err(io::Error::from)
+    })
 }
 
 /// Where programs share memory.
@@ -290,15 +320,19 @@ fn put(file: &CStr, text: &[u8]) -> rustix::io::Result<()> {
 /// Resolves the current folder's path anew, through what was mounted since.
 fn again_where_it_is() -> io::Result<()> {
     let mut path = [0_u8; libc::PATH_MAX as usize];
-    // SAFETY: the buffer is as long as is said, and lives to the end of both calls.
-    let gone = unsafe {
-        libc::getcwd(path.as_mut_ptr().cast(), path.len()).is_null()
-            || libc::chdir(path.as_ptr().cast()) != 0
-    };
-    if gone {
-        Err(io::Error::last_os_error())
-    } else {
-        Ok(())
+    // The kernel's own call: that of the library allocates where a folder is not to be reached.
+    // SAFETY: the buffer is as long as is said.
+    let found = unsafe { libc::syscall(libc::SYS_getcwd, path.as_mut_ptr(), path.len()) };
+    if found < 0 {
+        return Err(io::Error::last_os_error());
+    }
+    if path[0] != b'/' {
+        return Err(io::Error::from_raw_os_error(libc::ENOENT));
+    }
+    // SAFETY: it ends with a zero, which the kernel wrote.
+    match unsafe { libc::chdir(path.as_ptr().cast()) } {
+        0 => Ok(()),
+        _ => Err(io::Error::last_os_error()),
     }
 }
 
@@ -344,11 +378,26 @@ fn close_the_rest() -> io::Result<()> {
         )
     };
     if marked == 0 {
-        Ok(())
-    } else {
-        Err(io::Error::last_os_error())
+        return Ok(());
+    }
+    let problem = io::Error::last_os_error();
+    match problem.raw_os_error() {
+        // Before Linux 5.11: one by one.
+        Some(libc::ENOSYS | libc::EINVAL) => {
+            let most = rustix::process::getrlimit(Resource::Nofile).current;
+            let most = most.unwrap_or(u64::MAX).min(MAX_DESCRIPTORS);
+            for descriptor in 3..most {
+                // SAFETY: marks a descriptor, if there is one of that number.
+                unsafe { libc::fcntl(descriptor as libc::c_int, libc::F_SETFD, libc::FD_CLOEXEC) };
+            }
+            Ok(())
+        }
+        _ => Err(problem),
     }
 }
+
+/// Most descriptors that are marked one by one: more than any limit that people set.
+const MAX_DESCRIPTORS: u64 = 1 << 20;
 
 /// Calls that have no safe form, made only to see that they are refused. Each gives the error's number, or none where
 /// it was not refused.

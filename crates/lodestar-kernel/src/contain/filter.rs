@@ -137,6 +137,9 @@ const NOT_BEGUN_SO: [libc::c_int; 8] = [
     libc::CLONE_NEWNET,
 ];
 
+/// The oldest way to a packet socket, of any family. The library has it under no name on some systems.
+const SOCK_PACKET: libc::c_int = 10;
+
 /// Puts words into a terminal's input, as if its user had typed them.
 const TYPES_FOR_OTHERS: [u64; 2] = [libc::TIOCSTI, libc::TIOCLINUX];
 
@@ -200,6 +203,15 @@ pub(super) fn filters(
     }
     // Limits of another process: those of Lodestar are no child's.
     refused.insert(libc::SYS_prlimit64, vec![rule([is_not(0, 0)?])?]);
+    // Who ends with Lodestar does not take that back.
+    let dies_otherwise = [
+        is(0, u64::from(libc::PR_SET_PDEATHSIG.unsigned_abs()))?,
+        is_not(1, libc::SIGKILL)?,
+    ];
+    refused.insert(libc::SYS_prctl, vec![rule(dies_otherwise)?]);
+    // Whoever else opens a file waits for the holder of a lease.
+    let lease = is(1, u64::from(libc::F_SETLEASE.unsigned_abs()))?;
+    refused.insert(libc::SYS_fcntl, vec![rule([lease])?]);
     let beginnings: Result<Vec<_>, _> = NOT_BEGUN_SO
         .iter()
         .map(|flag| rule([has(0, u64::from(flag.unsigned_abs()))?]))
@@ -213,6 +225,8 @@ pub(super) fn filters(
     refused.insert(libc::SYS_socket, sockets.refused()?);
     refused.insert(libc::SYS_socketpair, sockets.refused_pairs()?);
     if sockets.judged {
+        // Without a port of its own it gets one here, which no rule on ports has seen.
+        refused.insert(libc::SYS_listen, Vec::new());
         let fast = u64::from(libc::MSG_FASTOPEN.unsigned_abs());
         for (call, flags) in [
             (libc::SYS_sendto, 3),
@@ -273,6 +287,7 @@ impl Sockets {
                 libc::SOCK_RDM,
                 libc::SOCK_SEQPACKET,
                 libc::SOCK_DCCP,
+                SOCK_PACKET,
             ];
             if !self.datagrams {
                 types.push(libc::SOCK_DGRAM);

@@ -29,6 +29,15 @@ impl Host {
         }
     }
 
+    /// The same, without the layer of rules.
+    #[must_use]
+    pub fn without_landlock(self) -> Self {
+        Self {
+            landlock: 0,
+            ..self
+        }
+    }
+
     /// A machine that enforces nothing, for a harness that takes
     /// [`Defence::Containment`](lodestar_core::defence::Defence) out.
     pub fn enforcing_nothing() -> Self {

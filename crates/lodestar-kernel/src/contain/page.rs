@@ -6,8 +6,7 @@ use std::path::Path;
 use lodestar_core::contract::Sandbox;
 
 use super::plan::{
-    DEVICES, HOME_SECRETS, NAMES, PACKAGE_CACHES, PACKAGE_RUNNERS, SYSTEM, SYSTEM_SECRETS,
-    TOOLCHAINS,
+    DEVICES, HOME_SECRETS, NAMES, PACKAGE_RUNNERS, SYSTEM, SYSTEM_SECRETS, TOOLCHAINS,
 };
 use super::{Attempt, OutOfReach, Plan};
 use crate::protect::{PROTECTED, READ_BY_PROGRAMS};
@@ -57,17 +56,13 @@ pub fn reference_page() -> String {
     section(
         &mut page,
         "Programs that fetch a package and run it",
-        "Recognised by their name. They are granted every way out, execute what they fetched, and write the caches below.",
+        "Recognised by their name. They are granted every way out, execute what they fetched, and write what they keep packages in, where that is there. Whoever can write it decides what the same program runs from it later.",
     );
-    places(
-        &mut page,
-        PACKAGE_RUNNERS.iter().map(|name| (*name).to_owned()),
-    );
-    page.push_str("\nCaches:\n\n");
-    places(
-        &mut page,
-        PACKAGE_CACHES.iter().map(|place| format!("~/{place}")),
-    );
+    page.push_str("| program | writes |\n|---|---|\n");
+    for (runner, caches) in PACKAGE_RUNNERS {
+        let caches: Vec<_> = caches.iter().map(|place| format!("`~/{place}`")).collect();
+        let _ = writeln!(page, "| `{runner}` | {} |", caches.join(", "));
+    }
     section(
         &mut page,
         "Out of reach in every profile",
@@ -96,6 +91,9 @@ pub fn reference_page() -> String {
         "\nRead and not written, with the policy, its signature and lists of known values:\n\n",
     );
     places(&mut page, PROTECTED.iter().filter(is_read).map(joined));
+    page.push_str(
+        "\nand the same of the submodules and worktrees whose repositories lie below `.git`.\n",
+    );
     section(
         &mut page,
         "Tried at every start",

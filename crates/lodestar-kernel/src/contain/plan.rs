@@ -3,10 +3,13 @@
 //! Pure but for one question, whether a place exists. What is not named here is not granted.
 
 use std::collections::BTreeSet;
+use std::io;
 use std::path::{Path, PathBuf};
 
 use lodestar_core::contract::Sandbox;
 use serde::{Deserialize, Serialize};
+
+use super::ContainError;
 
 /// Programs, libraries and settings of the system: read and executed, never written.
 pub(super) const SYSTEM: [&str; 14] = [
@@ -30,8 +33,8 @@ pub(super) const DEVICES: [&str; 5] = [
     "/dev/urandom",
 ];
 
-/// Terminals.
-const TERMINALS: [&str; 3] = ["/dev/tty", "/dev/pts", "/dev/ptmx"];
+/// The terminal that a child is started from. No other: whoever opens those reads what is typed there.
+const TERMINAL: &str = "/dev/tty";
 
 /// Toolchains that people keep in their home: read and executed. No folder with credentials is among them.
 pub(super) const TOOLCHAINS: [&str; 29] = [
@@ -67,20 +70,23 @@ pub(super) const TOOLCHAINS: [&str; 29] = [
     ".config/git/attributes",
 ];
 
-/// What programs that fetch a package and run it keep it in: written only by those.
-pub(super) const PACKAGE_CACHES: [&str; 6] = [
-    ".npm",
-    ".bun",
-    ".cache/uv",
-    ".cache/pip",
-    ".local/share/uv",
-    ".local/share/pnpm",
+/// Programs that fetch a package and run it, each with what it keeps packages in, which only it writes. No folder among
+/// them has programs that people start by name.
+pub(super) const PACKAGE_RUNNERS: [(&str, &[&str]); 9] = [
+    ("npx", NPM),
+    ("npm", NPM),
+    ("pnpm", PNPM),
+    ("pnpx", PNPM),
+    ("yarn", &[".cache/yarn", ".yarn/berry"]),
+    ("bunx", &[".bun/install/cache"]),
+    ("uvx", UV),
+    ("uv", UV),
+    ("pipx", &[".cache/pipx", ".cache/pip", ".local/pipx/.cache"]),
 ];
 
-/// Programs that fetch a package and run it.
-pub(super) const PACKAGE_RUNNERS: [&str; 9] = [
-    "npx", "npm", "pnpm", "pnpx", "yarn", "bunx", "uvx", "uv", "pipx",
-];
+const NPM: &[&str] = &[".npm"];
+const PNPM: &[&str] = &[".cache/pnpm", ".local/share/pnpm/store"];
+const UV: &[&str] = &[".cache/uv"];
 
 /// Hidden from every child wherever it lies: readable only by root, who may be running Lodestar.
 pub(super) const SYSTEM_SECRETS: [&str; 10] = [
@@ -112,10 +118,18 @@ pub struct Plan {
     pub home: Option<PathBuf>,
     /// Places whose programs it runs, beyond those of the system.
     pub programs: Vec<PathBuf>,
-    /// Places to read, beyond the profiles.
+    /// What it is started with and loads: read where it can be.
+    pub loads: Vec<PathBuf>,
+    /// Places to read, beyond the profiles, by somebody's word.
     pub reads: Vec<PathBuf>,
-    /// Places to write, beyond the profiles.
+    /// Places to write, beyond the profiles, by somebody's word.
     pub writes: Vec<PathBuf>,
+    /// Places that other children write, where a link may be theirs.
+    pub alterable: Vec<PathBuf>,
+    /// Whether it fetches its own code before it runs it, and keeps that in the user's caches.
+    pub fetches_code: bool,
+    /// What follows where not all of it can be had.
+    pub strictness: Strictness,
     /// The network, where it is said apart from the profiles.
     pub network: Option<Network>,
     /// Whether sockets in the file system may be used. They lead to whoever listens, past everything else here.
@@ -168,6 +182,15 @@ impl Network {
     pub fn is_none(&self) -> bool {
         *self == Self::NONE
     }
+}
+
+/// What follows where a child cannot be contained wholly.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Strictness {
+    /// It runs, and what is missing is said.
+    AsFarAsItCan,
+    /// It does not run.
+    Wholly,
 }
 
 /// Whether a child may leave its process group.
@@ -241,14 +264,19 @@ impl Plan {
         project: impl Into<PathBuf>,
         out_of_reach: OutOfReach,
     ) -> Self {
+        let program = program.into();
         Self {
             profiles: profiles.into_iter().collect(),
-            program: program.into(),
+            fetches_code: fetches_code(&program),
+            program,
             project: project.into(),
             home: std::env::home_dir(),
             programs: Vec::new(),
+            loads: Vec::new(),
             reads: Vec::new(),
             writes: Vec::new(),
+            alterable: Vec::new(),
+            strictness: Strictness::AsFarAsItCan,
             network: None,
             unix_sockets: false,
             group: Group::Kept,
@@ -261,10 +289,9 @@ impl Plan {
     /// What it comes to on this machine. The child's own scratch folder is not in it.
     pub fn grants(&self) -> Grants {
         let has = |profile| self.profiles.contains(&profile);
-        let fetches_code = is_package_runner(&self.program);
         let network = match &self.network {
             Some(network) => network.clone(),
-            None if has(Sandbox::ControlledNetwork) || fetches_code => Network::ANY,
+            None if has(Sandbox::ControlledNetwork) || self.fetches_code => Network::ANY,
             None => Network::NONE,
         };
         let in_home = |names: &[&str]| -> Vec<PathBuf> {
@@ -278,26 +305,85 @@ impl Plan {
         system.extend(self.programs.iter().cloned());
         let mut reads = vec![self.project.clone()];
         reads.extend(self.reads.iter().cloned());
+        let loaded = self.loads.iter().filter(|place| !self.leads_out(place));
+        reads.extend(loaded.cloned());
         let mut writes = self.writes.clone();
         if has(Sandbox::WriteLocal) || has(Sandbox::ControlledShell) {
             writes.push(self.project.clone());
         }
-        if fetches_code {
-            writes.extend(in_home(&PACKAGE_CACHES));
-        }
+        let caches = package_caches(&self.program).filter(|_| self.fetches_code);
+        writes.extend(in_home(caches.unwrap_or_default()));
+        let hidden = self.hidden();
+        let allowed = |places| {
+            let mut there = there(places);
+            there.retain(|place| !hidden.iter().any(|out| place.starts_with(out)));
+            there
+        };
         Grants {
-            system: there(system),
-            reads: there(reads),
-            writes: there(writes),
+            system: allowed(system),
+            reads: allowed(reads),
+            writes: allowed(writes),
             devices: there(DEVICES.iter().map(PathBuf::from).collect()),
             terminals: match self.terminal {
-                true => there(TERMINALS.iter().map(PathBuf::from).collect()),
+                true => there(own_terminals()),
                 false => Vec::new(),
             },
-            executes_own: has(Sandbox::ControlledShell) || fetches_code,
+            executes_own: has(Sandbox::ControlledShell) || self.fetches_code,
             network,
-            fetches_code,
+            fetches_code: self.fetches_code,
         }
+    }
+
+    /// What somebody's word cannot grant: what is out of reach, and what a link leads to that a child may have laid.
+    pub(super) fn check(&self) -> Result<(), ContainError> {
+        let (hidden, fixed) = (self.hidden(), self.fixed());
+        let refused = |place: &Path, why: String| ContainError::Place {
+            place: place.to_owned(),
+            problem: io::Error::other(why),
+        };
+        let own = [&self.project];
+        for place in self.reads.iter().chain(&self.writes).chain(own) {
+            let Ok(real) = place.canonicalize() else {
+                continue;
+            };
+            let lies_in =
+                |places: &[PathBuf]| places.iter().find(|out| real.starts_with(out)).cloned();
+            let written = self.writes.contains(place);
+            let out = lies_in(&hidden).or_else(|| lies_in(&fixed).filter(|_| written));
+            if let Some(out) = out {
+                let out = out.display();
+                return Err(refused(
+                    place,
+                    format!("`{out}` is out of reach of every child"),
+                ));
+            }
+            if self.leads_out(place) {
+                let real = real.display();
+                let why = format!(
+                    "it leads to `{real}` by a link that a program of the project can lay; name that place itself"
+                );
+                return Err(refused(place, why));
+            }
+        }
+        Ok(())
+    }
+
+    /// Whether a place lies where children write, and leads out of there: then it is no longer what somebody named.
+    pub fn leads_out(&self, place: &Path) -> bool {
+        let Ok(real) = place.canonicalize() else {
+            return false;
+        };
+        let written = self.writes.iter().chain(&self.alterable);
+        let mut written = written
+            .chain([&self.project])
+            .filter(|folder| folder.is_dir());
+        written.any(|folder| {
+            let lies_in = place.starts_with(folder) && place != folder;
+            lies_in
+                && !folder
+                    .canonicalize()
+                    .is_ok_and(|folder| real.starts_with(folder))
+        })
     }
 
     /// What is hidden, with what the system itself keeps from everybody but root.
@@ -343,6 +429,8 @@ impl Plan {
         let others = on_path
             .iter()
             .filter_map(|folder| folder.ancestors().find(in_toolchain));
+        // A link in the project says where the program is, and not what else the child may read there.
+        let installation = installation.filter(|_| !self.leads_out(&self.program));
         let places = installation.into_iter().chain(toolchain).chain(others);
         let places = places.filter(|place| !is_too_much(place));
         let places: Vec<PathBuf> = places.map(Path::to_owned).collect();
@@ -351,9 +439,25 @@ impl Plan {
 }
 
 /// Whether a program fetches a package and runs it: such a one has the network and its caches, whatever its profile.
-pub fn is_package_runner(program: &Path) -> bool {
-    let name = program.file_name().and_then(|name| name.to_str());
-    name.is_some_and(|name| PACKAGE_RUNNERS.contains(&name))
+pub fn fetches_code(program: &Path) -> bool {
+    package_caches(program).is_some()
+}
+
+/// What a program that fetches a package and runs it keeps packages in; none where it is no such program.
+fn package_caches(program: &Path) -> Option<&'static [&'static str]> {
+    let name = program.file_name().and_then(|name| name.to_str())?;
+    let mut runners = PACKAGE_RUNNERS.iter();
+    runners
+        .find(|(runner, _)| *runner == name)
+        .map(|(_, caches)| *caches)
+}
+
+/// The terminals that this process has as its streams, and the name by which everybody calls their own.
+fn own_terminals() -> Vec<PathBuf> {
+    let streams = (0..3).filter_map(|at| std::fs::read_link(format!("/proc/self/fd/{at}")).ok());
+    let terminals =
+        streams.filter(|place| place.starts_with("/dev/pts") || place.starts_with("/dev/tty"));
+    terminals.chain([PathBuf::from(TERMINAL)]).collect()
 }
 
 /// Those that are there, as they really lie; a link is its target. Without repetitions.

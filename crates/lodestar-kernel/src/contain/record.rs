@@ -6,7 +6,7 @@ use std::fmt;
 use lodestar_core::contract::Sandbox;
 use serde::{Deserialize, Serialize};
 
-use super::plan::Network;
+use super::plan::{Network, Plan};
 
 /// How far a child is contained.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
@@ -119,6 +119,36 @@ pub struct Tried {
     pub errno: Option<u16>,
 }
 
+/// Places that a child was granted by name.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Declared {
+    /// To read.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub read: Vec<String>,
+    /// To read and write.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub write: Vec<String>,
+}
+
+impl Declared {
+    /// As a plan has them.
+    pub fn of(plan: &Plan) -> Self {
+        let shown = |places: &[std::path::PathBuf]| {
+            let shown = places.iter().map(|place| place.display().to_string());
+            shown.collect::<BTreeSet<_>>().into_iter().collect()
+        };
+        Self {
+            read: shown(&plan.reads),
+            write: shown(&plan.writes),
+        }
+    }
+
+    /// Whether there are none.
+    pub fn is_empty(&self) -> bool {
+        self.read.is_empty() && self.write.is_empty()
+    }
+}
+
 /// What was in force around one child.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Containment {
@@ -134,6 +164,9 @@ pub struct Containment {
     pub filtered: bool,
     /// Ways out that it was granted.
     pub network: Network,
+    /// What it was granted beyond them by somebody's word.
+    #[serde(default, skip_serializing_if = "Declared::is_empty")]
+    pub declared: Declared,
     /// What was tried inside, in the process that became the program.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub tried: Vec<Tried>,
@@ -155,6 +188,7 @@ impl Containment {
             namespaces: false,
             filtered: false,
             network: Network::ANY,
+            declared: Declared::default(),
             tried: Vec::new(),
             gaps: vec![why.into()],
             notes: Vec::new(),

@@ -6,12 +6,14 @@
 
 use std::collections::BTreeSet;
 use std::fs;
+use std::os::fd::OwnedFd;
 use std::path::{Path, PathBuf};
 
 use landlock::{
     ABI, Access, AccessFs, AccessNet, BitFlags, CompatLevel, Compatible, NetPort, PathBeneath,
-    PathFd, Ruleset, RulesetAttr, RulesetCreated, RulesetCreatedAttr, Scope,
+    Ruleset, RulesetAttr, RulesetCreated, RulesetCreatedAttr, Scope,
 };
+use rustix::fs::{CWD, FileType, Mode, OFlags, ResolveFlags};
 
 use super::ContainError;
 use super::host::Host;
@@ -106,11 +108,12 @@ impl Rules {
             rules.push((scratch.join(SHARED), write));
         }
         for (place, access) in rules {
-            // It was there a moment ago; what is gone needs no grant.
-            let Ok(fd) = PathFd::new(&place) else {
+            // It was there a moment ago; what is gone needs no grant, and neither does what a link leads to by now.
+            let Ok(fd) = open(&place) else {
                 continue;
             };
-            let is_folder = place.is_dir();
+            let is_folder = rustix::fs::fstat(&fd)
+                .is_ok_and(|found| FileType::from_raw_mode(found.st_mode) == FileType::Directory);
             let access = if is_folder { access } else { access & files() };
             set = set.add_rule(PathBeneath::new(fd, access)).map_err(failed)?;
         }
@@ -125,6 +128,13 @@ impl Rules {
             taken_apart: apart.broken_up.into_iter().collect(),
         })
     }
+}
+
+/// Opens a place that no link is on the way to.
+fn open(place: &Path) -> rustix::io::Result<OwnedFd> {
+    let flags = OFlags::PATH | OFlags::CLOEXEC;
+    let resolve = ResolveFlags::NO_SYMLINKS | ResolveFlags::NO_MAGICLINKS;
+    rustix::fs::openat2(CWD, place, flags, Mode::empty(), resolve)
 }
 
 fn files() -> BitFlags<AccessFs> {

@@ -7,3 +7,5 @@
 #[cfg(target_os = "linux")]
 mod escape;
 mod moved;
+#[cfg(target_os = "linux")]
+mod walls;

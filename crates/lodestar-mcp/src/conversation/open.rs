@@ -99,6 +99,11 @@ impl Conversation {
             for (server, piece) in early {
                 self.record_output(&session, &server, "stderr", &piece)?;
             }
+            let warned =
+                std::mem::take(&mut *self.warned.lock().unwrap_or_else(PoisonError::into_inner));
+            for (server, warning) in warned {
+                warn(&session, &server, &warning)?;
+            }
             compared.record(&session)
         };
         record().map_err(|problem| problem.to_string())?;
@@ -289,7 +294,39 @@ impl Watcher for Conversation {
         }
     }
 
+    fn warned(&self, server: &Arc<Server>, warning: &str) {
+        let server = server.name().as_str();
+        eprintln!("lodestar: server `{server}`: {warning}");
+        match self.session() {
+            Some(session) => {
+                let noted = warn(session, server, warning);
+                self.go_on(noted);
+            }
+            None => {
+                let mut early = self.warned.lock().unwrap_or_else(PoisonError::into_inner);
+                early.push((server.to_owned(), warning.to_owned()));
+            }
+        }
+    }
+
     async fn said(self: &Arc<Self>, server: &Arc<Server>, peer: &Peer, said: Said) {
         self.heard(server, peer, said).await;
     }
+}
+
+/// Records what happened to a protected place. Whatever the server wrote before, there is room for it.
+fn warn(
+    session: &lodestar_guard::Session,
+    server: &str,
+    warning: &str,
+) -> Result<(), lodestar_guard::GuardError> {
+    let payload = json!({
+        "server": server,
+        "stream": "watch",
+        "text": warning,
+        "last": false,
+    });
+    session
+        .note_proxied(EventType::SERVER_OUTPUT, &payload)
+        .map(drop)
 }

@@ -148,6 +148,16 @@ impl Fold<'_> {
                 });
             }
             EventType::SERVER_OUTPUT
+                if payload.get("stream").and_then(Value::as_str) == Some("watch") =>
+            {
+                self.servers.push(ServerNote {
+                    seq,
+                    server: text("server"),
+                    note: text("text"),
+                    containment: None,
+                });
+            }
+            EventType::SERVER_OUTPUT
                 if payload.get("stream").and_then(Value::as_str) == Some("forged") =>
             {
                 let reason = text("text");

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 use lodestar_core::ladder::Rung;
 use lodestar_guard::config::Reached;
-use lodestar_kernel::contain::plan::is_package_runner;
+use lodestar_kernel::contain::plan::fetches_code;
 
 use super::configuration::Tried;
 use super::reference::is_secret;
@@ -35,7 +35,7 @@ pub(crate) fn grant(tried: &Tried, root: &Path) -> Granted {
     else {
         return granted;
     };
-    if is_package_runner(Path::new(command)) {
+    if fetches_code(Path::new(command)) {
         granted.because.push(
             "it fetches its package when it starts: the network and the package caches are granted without a line here".to_owned(),
         );
@@ -71,16 +71,16 @@ pub(crate) fn grant(tried: &Tried, root: &Path) -> Granted {
     // What nobody graded may write what is its own, once a person let it run.
     if rungs().any(|rung| matches!(rung, None | Some(Rung::L3))) {
         let given = tried.draft.values.iter();
-        let given = given.filter(|(name, _)| inherit_env.contains(*name) && !is_secret(name));
+        let given = given.filter(|(name, _)| inherit_env.contains(*name));
         for (name, value) in env.iter().chain(given) {
             let names_place = PLACES.iter().any(|ending| name.ends_with(ending));
-            if !names_place || !Path::new(value).is_absolute() {
+            if is_secret(name) || !names_place || !Path::new(value).is_absolute() {
                 continue;
             }
             let Some((place, why)) = own_place(Path::new(value)) else {
                 continue;
             };
-            if !too_much(&place) {
+            if !too_much(&place) && !of_others(&place, home.as_deref()) {
                 granted.because.push(format!("`{name}` names {why}"));
                 granted.write.push(place);
             }
@@ -89,6 +89,14 @@ pub(crate) fn grant(tried: &Tried, root: &Path) -> Granted {
     granted.write.sort();
     granted.write.dedup();
     granted
+}
+
+/// Whether a folder is one in which programs of all kinds keep theirs: directly in the home, or in one of its dot-folders.
+fn of_others(place: &Path, home: Option<&Path>) -> bool {
+    let Some(below) = home.and_then(|home| place.strip_prefix(home).ok()) else {
+        return false;
+    };
+    place.is_dir() && below.components().count() < 2
 }
 
 /// What has to be granted so that a place can be written: a file that is not there yet cannot be granted by itself.

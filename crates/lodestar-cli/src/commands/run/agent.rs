@@ -7,7 +7,6 @@ mod outlet;
 pub(crate) mod way;
 
 use std::ffi::OsString;
-use std::io::Write as _;
 use std::net::{Ipv4Addr, TcpListener};
 use std::os::unix::process::ExitStatusExt as _;
 use std::path::{Path, PathBuf};
@@ -18,7 +17,8 @@ use clap::Args;
 use lodestar_core::contract::Sandbox;
 use lodestar_guard::Config;
 use lodestar_kernel::contain::{
-    Cell, Confined, Containment, Group, Host, Network, OutOfReach, Plan, State,
+    Cell, Confined, ContainError, Containment, Group, Host, Network, OutOfReach, Plan, State,
+    Strictness,
 };
 use rustix::process::{Pid, Signal, kill_process};
 use signal_hook::consts::{SIGHUP, SIGINT, SIGQUIT, SIGTERM};
@@ -35,6 +35,12 @@ const WAY_PORT: u16 = 7471;
 
 /// Where the agent's own loopback leads to declared hosts.
 const OUTLET_PORT: u16 = 7472;
+
+/// How long what the agent left behind is ended.
+const CLEARING: std::time::Duration = std::time::Duration::from_secs(10);
+
+/// How often it is looked whether the agent has ended, and whether what is protected still is.
+const LOOKS: std::time::Duration = std::time::Duration::from_millis(20);
 
 /// What the agent has of the environment, beside what is passed on by name. No secret has one of these names.
 const ENVIRONMENT: [&str; 9] = [
@@ -93,18 +99,17 @@ pub(super) fn run(args: &AgentArgs, app: &mut App) -> Result<Exit, Failure> {
     let isolated = host.namespaces();
     let ways = Ways::ready(args, &file, isolated)?;
     let plan = plan(args, &config, installation.dir(), &ways)?;
+    // Whoever loses its parent in there is this process's, and ends with the agent.
+    let _ = rustix::process::set_child_subreaper(Some(rustix::process::getpid()));
+    tell(app, &plan, &ways);
     let (mut child, mut confined, containment) = start(args, &plan, &ways, host)?;
     let contained = containment.state == State::Proved
         || args.best_effort && containment.state == State::Partial;
     if !contained {
         end(&mut child);
-        return Err(Failure::check(format!(
-            "the agent cannot be contained here, so that it was not run: {}",
-            containment.summary()
-        ))
-        .help("`--best-effort` goes on where something holds; `lodestar doctor` says what this machine has"));
+        return Err(not_contained(&containment.summary()));
     }
-    tell(app, &containment, &plan, &ways)?;
+    tell_of(app, &containment);
     let listeners = match isolated {
         true => confined.bridges().map_err(|problem| {
             end(&mut child);
@@ -113,12 +118,20 @@ pub(super) fn run(args: &AgentArgs, app: &mut App) -> Result<Exit, Failure> {
         false => Vec::new(),
     };
     ways.serve(listeners);
-    // Whoever loses its parent in there is this process's, and ends with the agent.
-    let _ = rustix::process::set_child_subreaper(Some(rustix::process::getpid()));
-    let status = attend(&mut child)?;
-    clear_away();
+    let status = attend(&mut child, &mut confined, app)?;
+    clear_away(app);
+    for news in confined.watch().look(None) {
+        app.note(news.to_string());
+    }
     drop(confined);
     Ok(exit(status))
+}
+
+fn not_contained(why: &str) -> Failure {
+    Failure::check(format!(
+        "the agent cannot be contained here, so that it was not run: {why}"
+    ))
+    .help("`--best-effort` goes on where something holds; `lodestar doctor` says what this machine has")
 }
 
 /// The configuration of the project that this folder is in.
@@ -241,6 +254,11 @@ fn plan(args: &AgentArgs, config: &Config, keys: &Path, ways: &Ways) -> Result<P
     plan.reads = absolute(&args.read)?;
     plan.writes = absolute(&args.write)?;
     // What a package runner would get by its name alone is not declared.
+    plan.fetches_code = false;
+    plan.strictness = match args.best_effort {
+        true => Strictness::AsFarAsItCan,
+        false => Strictness::Wholly,
+    };
     plan.network = Some(match ways.shared.is_empty() {
         true => Network::NONE,
         false => Network::Ports(ways.ports.iter().copied().collect()),
@@ -268,7 +286,10 @@ fn start(
     ways: &Ways,
     host: Host,
 ) -> Result<(Child, Confined, Containment), Failure> {
-    let cell = Cell::of(plan, host).map_err(|problem| Failure::check(problem.to_string()))?;
+    let cell = Cell::of(plan, host).map_err(|problem| match problem {
+        ContainError::InPart(why) => not_contained(&why),
+        other => Failure::usage(other.to_string()),
+    })?;
     let name = args.command.first().cloned().unwrap_or_default();
     let mut command = Command::new(&name);
     command.args(&args.command[1..]).env_clear();
@@ -291,32 +312,33 @@ fn start(
     Ok((child, confined, containment))
 }
 
-/// What the person at the terminal is told before the agent says anything.
-fn tell(app: &App, containment: &Containment, plan: &Plan, ways: &Ways) -> Result<(), Failure> {
-    let mut lines = vec![format!("the agent is {}", containment.summary())];
-    lines.extend(containment.notes.iter().map(|note| format!("note: {note}")));
+/// What the person at the terminal is told before the agent is there.
+fn tell(app: &App, plan: &Plan, ways: &Ways) {
     let writes: Vec<_> = plan
         .writes
         .iter()
         .map(|path| crate::inert::path(path))
         .collect();
-    lines.push(match writes.is_empty() {
-        true => "it writes nothing but temporary files of its own".to_owned(),
-        false => format!("it writes {}", writes.join(", ")),
+    app.note(match writes.is_empty() {
+        true => "the agent writes nothing but temporary files of its own".to_owned(),
+        false => format!("the agent writes {}", writes.join(", ")),
     });
     let mut out = vec!["Lodestar".to_owned()];
     out.extend(ways.outlets.shown());
     out.extend(ways.forwards.iter().map(Forward::shown));
-    lines.push(format!("its ways out: {}", out.join(", ")));
-    for line in lines {
-        app.note(line);
+    app.note(format!("its ways out: {}", out.join(", ")));
+}
+
+/// What is known once it has begun, since it was tried in its own process.
+fn tell_of(app: &App, containment: &Containment) {
+    app.note(format!("the agent is {}", containment.summary()));
+    for note in &containment.notes {
+        app.note(note);
     }
-    let _ = std::io::stderr().flush();
-    Ok(())
 }
 
 /// Waits for the agent. What the terminal sends reaches it by itself; what is sent to this process is passed on.
-fn attend(child: &mut Child) -> Result<ExitStatus, Failure> {
+fn attend(child: &mut Child, confined: &mut Confined, app: &App) -> Result<ExitStatus, Failure> {
     let id = Pid::from_child(child);
     let signals = Signals::new([SIGINT, SIGQUIT, SIGTERM, SIGHUP]);
     let mut signals =
@@ -331,7 +353,22 @@ fn attend(child: &mut Child) -> Result<ExitStatus, Failure> {
             }
         }
     });
-    let status = child.wait();
+    let status = loop {
+        match child.try_wait() {
+            Ok(None) => {}
+            Ok(Some(status)) => break Ok(status),
+            Err(problem) => break Err(problem),
+        }
+        // Between its end and this one's lies no more than a person waits for anyway.
+        std::thread::sleep(LOOKS);
+        for news in confined.watch().look(Some(id)) {
+            app.note(news.to_string());
+            if news.is_open() {
+                app.note("the agent was ended, since it could have gone on with that".to_owned());
+                let _ = kill_process(id, Signal::KILL);
+            }
+        }
+    };
     handle.close();
     let _ = passing.join();
     status.map_err(|problem| Failure::check(format!("the agent's end cannot be seen: {problem}")))
@@ -343,19 +380,25 @@ fn end(child: &mut Child) {
 }
 
 /// Ends whatever the agent left behind; it is this process's by now.
-fn clear_away() {
+fn clear_away(app: &App) {
     let began = std::time::Instant::now();
-    while began.elapsed() < std::time::Duration::from_secs(3) {
+    while began.elapsed() < CLEARING {
         let left = way::children();
         if left.is_empty() {
             return;
         }
+        // All are stopped before any is ended: whoever is stopped starts nobody.
+        for signal in [Signal::STOP, Signal::KILL] {
+            for child in way::descendants(&left) {
+                let _ = kill_process(child, signal);
+            }
+        }
         for child in left {
-            let _ = kill_process(child, Signal::KILL);
             let _ = rustix::process::waitpid(Some(child), rustix::process::WaitOptions::NOHANG);
         }
         std::thread::sleep(std::time::Duration::from_millis(5));
     }
+    app.note("something that the agent started does not end".to_owned());
 }
 
 /// The agent's own code is the command's; one that was killed has the shell's number for it.

@@ -21,7 +21,7 @@ use lodestar_core::contract::Sandbox;
 
 use super::executable::Executable;
 use super::strays::Strays;
-use crate::contain::{Cell, Containment, OutOfReach, Plan, Planted};
+use crate::contain::{Cell, Confined, Containment, OutOfReach, Plan, Planted};
 use crate::native::fs::{Early, Reins};
 
 /// How long a program that was asked to end may take before it is killed.
@@ -42,6 +42,9 @@ const SHORT_TICK: Timespec = Timespec {
     tv_sec: 0,
     tv_nsec: 500_000,
 };
+
+/// How often it is looked whether what is protected still is.
+const LOOKS: Duration = Duration::from_millis(100);
 
 /// The variable by which the processes of one run are known. Its value cannot be guessed.
 pub(crate) const MARKER: &str = "LODESTAR_RUN";
@@ -94,7 +97,10 @@ impl Confines {
         let given = |place: &PathBuf| !self.reads.contains(place);
         out_of_reach.hidden.retain(given);
         let mut plan = Plan::new([self.profile], program, &self.project, out_of_reach);
-        plan.reads.clone_from(&self.reads);
+        // A folder of the project may be another by now, if it is a link.
+        let above = plan.out_of_reach.lodestar.as_deref().and_then(Path::parent);
+        plan.alterable = above.map(Path::to_owned).into_iter().collect();
+        plan.loads.clone_from(&self.reads);
         plan.writes.clone_from(&self.writes);
         plan
     }
@@ -162,14 +168,20 @@ pub(crate) fn run(run: &Run<'_>, reins: &Reins) -> io::Result<Ended> {
     reins.hold_group(Some(leader));
     let mut streams = Streams::of(&mut child, run.max_output)?;
     let mut strays = Strays::of(leader, format!("{MARKER}={marker}"));
-    let end = supervise(leader, &mut streams, &mut strays, reins);
+    let mut planted = Vec::new();
+    let mut watching = Watching {
+        confined: &mut confined,
+        planted: &mut planted,
+        next: Instant::now() + LOOKS,
+    };
+    let end = supervise(leader, &mut streams, &mut strays, reins, &mut watching);
     // The leader is a zombie now, so the group's number is still its own.
     let _ = kill_process_group(leader, Signal::KILL);
     let killed = strays.kill();
     reins.hold_group(None);
     let status = child.wait()?;
     // Nobody is left who could put it back.
-    let planted = confined.absent().set_aside();
+    planted.extend(confined.watch().look(None));
     streams.drain();
     // What was still in the pipe may have gone past the limit, too.
     let end = match (end, streams.flooded()) {
@@ -222,8 +234,35 @@ fn command(run: &Run<'_>, marker: &str) -> io::Result<Command> {
     Ok(command)
 }
 
+/// What is looked at while a program runs.
+struct Watching<'a> {
+    confined: &'a mut Confined,
+    planted: &'a mut Vec<Planted>,
+    next: Instant,
+}
+
+impl Watching<'_> {
+    /// Looks, if it is time to; whether the program may go on.
+    fn is_well(&mut self, leader: Pid) -> bool {
+        if Instant::now() < self.next {
+            return true;
+        }
+        self.next = Instant::now() + LOOKS;
+        let news = self.confined.watch().look(Some(leader));
+        let is_open = news.iter().any(Planted::is_open);
+        self.planted.extend(news);
+        !is_open
+    }
+}
+
 /// Waits until the leader has ended, and makes it end when it has to. Does not reap it.
-fn supervise(leader: Pid, streams: &mut Streams, strays: &mut Strays, reins: &Reins) -> End {
+fn supervise(
+    leader: Pid,
+    streams: &mut Streams,
+    strays: &mut Strays,
+    reins: &Reins,
+    watching: &mut Watching<'_>,
+) -> End {
     let mut end = End::Own;
     let mut asked: Option<Instant> = None;
     loop {
@@ -231,6 +270,9 @@ fn supervise(leader: Pid, streams: &mut Streams, strays: &mut Strays, reins: &Re
         strays.look_if_due();
         if has_ended(leader) {
             return end;
+        }
+        if !watching.is_well(leader) {
+            let _ = kill_process_group(leader, Signal::KILL);
         }
         if let (End::Own, Some(stream)) = (end, streams.flooded()) {
             end = End::Flooded(stream);

@@ -247,8 +247,8 @@ impl World {
             })
             .unwrap();
         let output = child.wait_with_output().unwrap();
-        let confined = confined.iter();
-        let planted = confined.flat_map(|one| one.absent().set_aside()).collect();
+        let confined = confined.iter_mut();
+        let planted = confined.flat_map(|one| one.watch().look(None)).collect();
         Ran {
             stdout: String::from_utf8_lossy(&output.stdout).into_owned(),
             stderr: String::from_utf8_lossy(&output.stderr).into_owned(),

@@ -143,7 +143,28 @@ fn own() -> std::sync::MutexGuard<'static, Vec<u32>> {
 /// Children of this process that the agent left behind.
 pub(super) fn children() -> Vec<Pid> {
     let own = own().clone();
-    let Ok(threads) = std::fs::read_dir("/proc/self/task") else {
+    let mut children = children_of("self");
+    children.retain(|child| {
+        let number = child.as_raw_nonzero().get();
+        !own.iter().any(|own| i32::try_from(*own) == Ok(number))
+    });
+    children
+}
+
+/// These, and whoever they started.
+pub(super) fn descendants(of: &[Pid]) -> Vec<Pid> {
+    let mut all = of.to_vec();
+    let mut at = 0;
+    while let Some(next) = all.get(at) {
+        let below = children_of(&next.as_raw_nonzero().to_string());
+        all.extend(below);
+        at += 1;
+    }
+    all
+}
+
+fn children_of(process: &str) -> Vec<Pid> {
+    let Ok(threads) = std::fs::read_dir(format!("/proc/{process}/task")) else {
         return Vec::new();
     };
     let lists = threads
@@ -153,10 +174,7 @@ pub(super) fn children() -> Vec<Pid> {
         let numbers = list.split_ascii_whitespace().map(str::parse::<i32>);
         numbers.filter_map(Result::ok).collect::<Vec<_>>()
     });
-    numbers
-        .filter(|number| !own.iter().any(|own| i32::try_from(*own) == Ok(*number)))
-        .filter_map(Pid::from_raw)
-        .collect()
+    numbers.filter_map(Pid::from_raw).collect()
 }
 
 /// Inside: passes standard input and output on to what is asked for outside. None where this is not inside.

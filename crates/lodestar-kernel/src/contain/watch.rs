@@ -1,0 +1,340 @@
+//! What mounts and rules cannot hold, looked at from outside while a child runs and when it has ended.
+//!
+//! A mount covers what is there and no link, and it falls when somebody outside puts another file in the place of the
+//! one that it covers; Landlock grants a folder without exceptions. So there are three things to look for: a
+//! protected file that was not there, a link on the way to one that leads elsewhere now, and a cover that fell.
+//! What appeared is moved aside, to a name beside it that no program looks for; a link is laid again; a cover is put
+//! back. Nothing is deleted: it may be what somebody wanted, or somebody else's, since who made a file is not to be
+//! seen.
+
+use std::ffi::{OsStr, OsString};
+use std::fmt;
+use std::os::fd::OwnedFd;
+use std::os::unix::fs::MetadataExt as _;
+use std::path::{Component, Path, PathBuf};
+
+use rustix::fs::{AtFlags, FileType, Mode, OFlags, RenameFlags};
+use rustix::io::Errno;
+use rustix::process::Pid;
+
+use super::cover::{Cover, Covered};
+use super::enter;
+use super::plan::OutOfReach;
+
+/// What is put behind a name that was set aside.
+const ASIDE: &str = "refused-by-lodestar";
+
+/// Most names that are tried for one file.
+const MAX_TRIES: usize = 8;
+
+/// What happened to a protected place while a child ran that could have done it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Planted {
+    /// Where.
+    pub place: PathBuf,
+    /// What.
+    pub what: What,
+    /// Its name now; none where it was not moved.
+    pub aside: Option<OsString>,
+}
+
+/// What happens to protected places.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum What {
+    /// It was not there.
+    Appeared,
+    /// It was a link, and is another one, something else or nothing.
+    Relinked,
+    /// Somebody outside replaced it, and for a moment nothing covered it.
+    Uncovered,
+    /// The same, and it cannot be covered again.
+    Open,
+}
+
+impl Planted {
+    /// Whether it is still there for whoever comes: the child must not go on then.
+    pub fn is_open(&self) -> bool {
+        match self.what {
+            What::Open => true,
+            What::Uncovered => false,
+            What::Appeared | What::Relinked => self.aside.is_none(),
+        }
+    }
+}
+
+impl fmt::Display for Planted {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let place = self.place.display();
+        match self.what {
+            What::Appeared => write!(f, "`{place}` appeared while it ran, and is protected")?,
+            What::Relinked => write!(f, "`{place}` was a link, and was changed while it ran")?,
+            What::Uncovered => write!(
+                f,
+                "`{place}` was replaced while it ran, and was open to it for a moment: look at it"
+            )?,
+            What::Open => write!(
+                f,
+                "`{place}` was replaced while it ran, and was open to it since: look at it"
+            )?,
+        }
+        match (&self.aside, self.what) {
+            (Some(aside), _) => write!(f, ": what was there is `{}` now", aside.display()),
+            (None, What::Appeared | What::Relinked) => {
+                f.write_str("; it cannot be moved: look at it before a client does")
+            }
+            (None, What::Uncovered | What::Open) => Ok(()),
+        }
+    }
+}
+
+/// The places to look at.
+#[derive(Debug, Clone, Default)]
+pub struct Watch {
+    places: Vec<Place>,
+    covered: Vec<(Covered, (u64, u64))>,
+}
+
+/// One of them: the way to it from a folder that the child writes and cannot move.
+#[derive(Debug, Clone)]
+struct Place {
+    from: PathBuf,
+    names: Vec<OsString>,
+    was: Was,
+}
+
+/// How it was when the child started.
+#[derive(Debug, Clone)]
+enum Was {
+    /// Nothing was there.
+    Absent,
+    /// Nothing was there, and a folder would do no harm.
+    AbsentOrFolder,
+    /// Nothing was there, and it would do harm beside these folders.
+    AbsentBeside(&'static [&'static str]),
+    /// A link that leads there.
+    Link(PathBuf),
+}
+
+/// What makes a folder a repository, with a file `HEAD` beside.
+const REPOSITORY: &[&str] = &["objects", "refs"];
+
+impl Watch {
+    /// Over these places of a child that writes those, and over what covers it.
+    pub(super) fn over<'a>(
+        places: impl IntoIterator<Item = &'a PathBuf>,
+        project: &Path,
+        writes: &[PathBuf],
+        cover: Option<&Cover>,
+    ) -> Self {
+        let found = places
+            .into_iter()
+            .filter_map(|place| Place::of(place, writes));
+        let mut places: Vec<Place> = found.collect();
+        // Without a sound `.git`, git takes the folder itself for the repository, and runs what its settings say.
+        if project.join(".git").exists() {
+            let head = Place::of(&project.join("HEAD"), writes);
+            places.extend(head.map(|place| Place {
+                was: Was::AbsentBeside(REPOSITORY),
+                ..place
+            }));
+        }
+        let covered = cover.into_iter().flat_map(|cover| &cover.covered);
+        let covered = covered.filter_map(|one| Some((one.clone(), identity(one.place())?)));
+        Self {
+            places,
+            covered: covered.collect(),
+        }
+    }
+
+    /// Whether a child could make something that is protected.
+    pub fn can_appear(&self) -> bool {
+        !self.places.is_empty()
+    }
+
+    /// What happened since the last look. Covers that fell are put back while the child `leader` runs; what appeared is
+    /// moved aside at once, and links are laid again: a client that starts in the meantime must not find it.
+    pub fn look(&mut self, leader: Option<Pid>) -> Vec<Planted> {
+        let mut planted = self.uncovered(leader);
+        planted.extend(self.places.iter().filter_map(Place::set_aside));
+        planted
+    }
+
+    /// Covers that fell; put back where the child still runs.
+    fn uncovered(&mut self, leader: Option<Pid>) -> Vec<Planted> {
+        let mut news = Vec::new();
+        for (covered, was) in &mut self.covered {
+            let now = identity(covered.place());
+            let Some(now) = now.filter(|now| now != was) else {
+                continue;
+            };
+            let again = leader.is_some_and(|leader| {
+                let again = covered.mount().and_then(|one| enter::cover(leader, one));
+                again.is_ok()
+            });
+            *was = now;
+            news.push(Planted {
+                place: covered.place().to_owned(),
+                what: match again || leader.is_none() {
+                    true => What::Uncovered,
+                    false => What::Open,
+                },
+                aside: None,
+            });
+        }
+        news
+    }
+}
+
+/// The file that a name stands for; a link is itself.
+fn identity(place: &Path) -> Option<(u64, u64)> {
+    let found = place.symlink_metadata().ok()?;
+    Some((found.dev(), found.ino()))
+}
+
+impl Place {
+    /// What is to be looked at for a protected place; nothing where it is there and a mount covers it, or where the
+    /// child cannot write.
+    fn of(place: &Path, writes: &[PathBuf]) -> Option<Self> {
+        // The folders above it, outermost first, as they really lie: up to the first link that the child could change.
+        let mut real = PathBuf::new();
+        let mut link = None;
+        let mut rest = place.components();
+        for component in rest.by_ref() {
+            let here = real.join(component);
+            match std::fs::read_link(&here) {
+                Ok(target) if writes.iter().any(|grant| real.starts_with(grant)) => {
+                    link = Some(target);
+                    real = here;
+                    break;
+                }
+                // A link that no child can change is as good as what it leads to.
+                Ok(_) => real = here.canonicalize().ok()?,
+                Err(_) => real = here,
+            }
+        }
+        let was = match link {
+            Some(target) => Was::Link(target),
+            None if real.symlink_metadata().is_ok() => return None,
+            None if place.ends_with(".git") => Was::AbsentOrFolder,
+            None => Was::Absent,
+        };
+        let from = writes.iter().find(|grant| real.starts_with(grant))?;
+        let below = real.strip_prefix(from).ok()?;
+        let names = below.components().map(|component| match component {
+            Component::Normal(name) => Some(name.to_owned()),
+            _ => None,
+        });
+        Some(Self {
+            from: from.clone(),
+            names: names.collect::<Option<_>>()?,
+            was,
+        })
+    }
+
+    /// Goes from folder to folder without following a link: a link that was put on the way leads wherever the child
+    /// wants, so that it is the link that is moved, and never what lies behind it.
+    fn set_aside(&self) -> Option<Planted> {
+        let mut folder = open_folder(rustix::fs::CWD, self.from.as_os_str()).ok()?;
+        let mut place = self.from.clone();
+        let (last, above) = self.names.split_last()?;
+        for name in above {
+            place.push(name);
+            let found = rustix::fs::statat(&folder, name.as_os_str(), AtFlags::SYMLINK_NOFOLLOW);
+            match FileType::from_raw_mode(found.ok()?.st_mode) {
+                FileType::Directory => folder = open_folder(&folder, name).ok()?,
+                FileType::Symlink => {
+                    let aside = move_aside(&folder, name);
+                    let what = What::Appeared;
+                    return Some(Planted { place, what, aside });
+                }
+                _ => return None,
+            }
+        }
+        place.push(last);
+        let found = rustix::fs::statat(&folder, last.as_os_str(), AtFlags::SYMLINK_NOFOLLOW);
+        let kind = found.map(|found| FileType::from_raw_mode(found.st_mode));
+        let (what, aside) = match &self.was {
+            Was::Link(target) => {
+                let now = rustix::fs::readlinkat(&folder, last.as_os_str(), Vec::new());
+                if now.is_ok_and(|now| now.as_bytes() == target.as_os_str().as_encoded_bytes()) {
+                    return None;
+                }
+                let aside = match kind {
+                    // It was taken away: there is nothing to move.
+                    Err(_) => Some(last.clone()),
+                    Ok(_) => move_aside(&folder, last),
+                };
+                // Where something is in the way that cannot be moved, it stays and is said.
+                let _ = rustix::fs::symlinkat(target.as_path(), &folder, last.as_os_str());
+                (What::Relinked, aside)
+            }
+            Was::Absent => {
+                kind.ok()?;
+                (What::Appeared, move_aside(&folder, last))
+            }
+            Was::AbsentOrFolder => {
+                kind.ok().filter(|kind| *kind != FileType::Directory)?;
+                (What::Appeared, move_aside(&folder, last))
+            }
+            Was::AbsentBeside(folders) => {
+                kind.ok()?;
+                let is_folder = |name: &&str| open_folder(&folder, OsStr::new(name)).is_ok();
+                if !folders.iter().all(is_folder) {
+                    return None;
+                }
+                (What::Appeared, move_aside(&folder, last))
+            }
+        };
+        Some(Planted { place, what, aside })
+    }
+}
+
+fn open_folder(at: impl rustix::fd::AsFd, name: &OsStr) -> rustix::io::Result<OwnedFd> {
+    let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+    rustix::fs::openat(at, name, flags, Mode::empty())
+}
+
+fn move_aside(folder: &OwnedFd, name: &OsStr) -> Option<OsString> {
+    for at in 1..=MAX_TRIES {
+        let mut aside = name.to_owned();
+        aside.push(format!(".{ASIDE}"));
+        if at > 1 {
+            // A child could have taken the next number: nobody guesses this one.
+            let mut random = [0; 8];
+            getrandom::fill(&mut random).ok()?;
+            aside.push(format!("-{:016x}", u64::from_le_bytes(random)));
+        }
+        let flags = RenameFlags::NOREPLACE;
+        match rustix::fs::renameat_with(folder, name, folder, aside.as_os_str(), flags) {
+            Ok(()) => return Some(aside),
+            Err(Errno::EXIST) => {}
+            Err(_) => return None,
+        }
+    }
+    None
+}
+
+/// Makes what is harmless where it is empty, so that it is there and can be covered: the hooks of a repository, and
+/// folders that Lodestar would make itself a moment later.
+pub(super) fn make_coverable(out_of_reach: &OutOfReach, writes: &[PathBuf]) {
+    let fixed = &out_of_reach.fixed;
+    for folder in out_of_reach.made_here() {
+        let above = folder
+            .ancestors()
+            .find_map(|above| above.canonicalize().ok());
+        if above.is_some_and(|above| writes.iter().any(|grant| above.starts_with(grant))) {
+            let _ = std::fs::create_dir_all(folder);
+        }
+    }
+    for place in fixed.iter().filter(|place| place.ends_with(".git/hooks")) {
+        let is_repository = place.parent().is_some_and(is_repository);
+        if is_repository && place.symlink_metadata().is_err() {
+            // Where it cannot be made, the child, who is the same user, cannot make it either.
+            let _ = std::fs::create_dir(place);
+        }
+    }
+}
+
+fn is_repository(git: &Path) -> bool {
+    git.join("HEAD").is_file() && git.join("objects").is_dir()
+}

@@ -1,0 +1,343 @@
+//! What keeps a cell whole: grants that cannot be had, links, covers that fall, and machines that lack a layer.
+
+use std::fs;
+use std::os::unix::fs::symlink;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::time::{Duration, Instant};
+
+use lodestar_core::contract::Sandbox;
+use lodestar_kernel::contain::{Cell, Confined, ContainError, Host, Plan, Planted, Strictness};
+use lodestar_kernel::protect::out_of_reach;
+use rustix::process::Pid;
+
+/// A project beside a key, in a folder of the test's own.
+struct World(tempfile::TempDir);
+
+impl World {
+    fn new() -> Self {
+        // Not in the folder for temporary files, which a child has of its own.
+        let folder = tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR")).unwrap();
+        let world = Self(folder);
+        for name in ["project/.git/objects", "project/data", "keys", "secrets"] {
+            fs::create_dir_all(world.path(name)).unwrap();
+        }
+        for (name, text) in [
+            ("project/.git/HEAD", "ref: refs/heads/main"),
+            ("project/.git/config", "[core]"),
+            ("project/lodestar.toml", "# as it was"),
+            ("project/data/a", "granted"),
+            ("keys/log.key", "the key"),
+            ("secrets/a", "the secret"),
+        ] {
+            fs::write(world.path(name), text).unwrap();
+        }
+        world
+    }
+
+    fn path(&self, name: &str) -> PathBuf {
+        self.0.path().canonicalize().unwrap().join(name)
+    }
+
+    fn read(&self, name: &str) -> String {
+        fs::read_to_string(self.path(name)).unwrap()
+    }
+
+    fn plan(&self) -> Plan {
+        let (project, keys) = (self.path("project"), self.path("keys"));
+        let out = out_of_reach(&project, Some(&keys), [], []);
+        Plan::new([Sandbox::WriteLocal], "/bin/sh", project, out)
+    }
+
+    fn start(&self, plan: &Plan, host: Host, script: &str) -> (Child, Confined) {
+        let mut command = Command::new("/bin/sh");
+        command
+            .args(["-c", script])
+            .current_dir(self.path("project"))
+            .stdin(Stdio::null())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped());
+        let mut confined = Cell::of(plan, host).unwrap().confine(&mut command);
+        let child = command.spawn();
+        drop(command);
+        let child = child.map_err(|problem| confined.explain(problem)).unwrap();
+        (child, confined)
+    }
+
+    /// What a script says in its cell, and what is found afterwards.
+    fn run(&self, plan: &Plan, script: &str) -> (String, Vec<String>) {
+        let (child, mut confined) = self.start(plan, Host::here(), script);
+        let said = child.wait_with_output().unwrap().stdout;
+        let found = confined.watch().look(None);
+        let found = found.iter().map(Planted::to_string).collect();
+        (String::from_utf8(said).unwrap(), found)
+    }
+}
+
+fn refused(plan: &Plan) -> String {
+    match Cell::of(plan, Host::here()) {
+        Ok(cell) => panic!("{cell:?}"),
+        Err(problem @ ContainError::Place { .. }) => problem.to_string(),
+        Err(other) => panic!("{other}"),
+    }
+}
+
+#[test]
+fn nobodys_word_grants_what_is_out_of_reach() {
+    let world = World::new();
+    for place in ["keys", "keys/log.key"] {
+        let mut plan = world.plan();
+        plan.reads.push(world.path(place));
+        let why = refused(&plan);
+        assert!(why.contains("out of reach"), "{why}");
+    }
+    fs::create_dir_all(world.path("project/.git/hooks/more")).unwrap();
+    for place in ["project/.git/hooks", "project/.git/hooks/more"] {
+        let mut plan = world.plan();
+        plan.writes.push(world.path(place));
+        let why = refused(&plan);
+        assert!(why.contains("out of reach"), "{why}");
+    }
+    // What is only loaded is left out.
+    let mut plan = world.plan();
+    plan.loads.push(world.path("keys"));
+    let key = world.path("keys/log.key");
+    let (said, _) = world.run(&plan, &format!("cat {}; echo ran", key.display()));
+    assert_eq!(said, "ran\n");
+}
+
+#[test]
+fn a_link_that_a_child_can_lay_grants_nothing() {
+    let world = World::new();
+    fs::remove_dir_all(world.path("project/data")).unwrap();
+    symlink(world.path("secrets"), world.path("project/data")).unwrap();
+    let mut plan = world.plan();
+    plan.loads.push(world.path("project").join("data"));
+    let (said, _) = world.run(&plan, "cat data/a; echo ran");
+    assert_eq!(said, "ran\n");
+    for write in [false, true] {
+        let mut plan = world.plan();
+        let places = if write {
+            &mut plan.writes
+        } else {
+            &mut plan.reads
+        };
+        places.push(world.path("project").join("data"));
+        let why = refused(&plan);
+        assert!(why.contains("name that place itself"), "{why}");
+    }
+    // By its own name it is granted.
+    let mut plan = world.plan();
+    plan.reads.push(world.path("secrets"));
+    let (said, _) = world.run(&plan, "cat data/a");
+    assert_eq!(said, "the secret");
+}
+
+#[test]
+fn a_link_is_laid_again_that_a_child_took_away() {
+    let world = World::new();
+    fs::write(world.path("secrets/mcp.json"), "{}").unwrap();
+    fs::create_dir(world.path("secrets/cursor")).unwrap();
+    symlink(
+        world.path("secrets/mcp.json"),
+        world.path("project").join(".mcp.json"),
+    )
+    .unwrap();
+    symlink(
+        world.path("secrets/cursor"),
+        world.path("project").join(".cursor"),
+    )
+    .unwrap();
+    let (_, found) = world.run(
+        &world.plan(),
+        "rm .mcp.json .cursor; echo evil >.mcp.json; mkdir .cursor; echo evil >.cursor/mcp.json",
+    );
+    let told = |name: &str| {
+        found
+            .iter()
+            .any(|one| one.contains(name) && one.contains("link"))
+    };
+    assert!(told(".mcp.json") && told(".cursor"), "{found:?}");
+    assert_eq!(world.read("project/.mcp.json"), "{}");
+    assert!(world.path("project").join(".cursor").is_symlink());
+    assert!(
+        world
+            .path("project/.mcp.json.refused-by-lodestar")
+            .is_file()
+    );
+}
+
+#[test]
+fn a_project_does_not_become_a_repository_of_its_own() {
+    let world = World::new();
+    let (_, found) = world.run(
+        &world.plan(),
+        "rm .git/HEAD; mkdir objects refs; echo 'ref: refs/heads/main' >HEAD; echo evil >config",
+    );
+    assert!(found.iter().any(|one| one.contains("HEAD")), "{found:?}");
+    assert!(!world.path("project/HEAD").exists());
+    // A file of that name alone is nobody's harm.
+    let world = World::new();
+    let (_, found) = world.run(&world.plan(), "echo a >HEAD");
+    assert_eq!(found, Vec::<String>::new());
+    assert!(world.path("project/HEAD").exists());
+}
+
+#[test]
+fn what_git_runs_in_submodules_and_worktrees_is_fixed() {
+    let world = World::new();
+    let repositories = [
+        "modules/a",
+        "modules/b/c",
+        "modules/a/modules/d",
+        "worktrees/e",
+    ];
+    for name in repositories {
+        let folder = world.path("project/.git").join(name);
+        fs::create_dir_all(folder.join("hooks")).unwrap();
+        for file in ["HEAD", "config", "commondir"] {
+            fs::write(folder.join(file), "as it was").unwrap();
+        }
+    }
+    let tries = repositories.map(|name| {
+        format!("echo x >.git/{name}/config; echo x >.git/{name}/hooks/post-commit; echo x >.git/{name}/commondir; echo x >.git/{name}/HEAD; ")
+    });
+    world.run(&world.plan(), &tries.concat());
+    for name in repositories {
+        let read = |file: &str| world.read(&format!("project/.git/{name}/{file}"));
+        assert_eq!(read("config"), "as it was", "{name}");
+        assert_eq!(read("commondir"), "as it was", "{name}");
+        assert_eq!(read("HEAD"), "x\n", "{name}: granted");
+        let hook = format!("project/.git/{name}/hooks/post-commit");
+        assert!(!world.path(&hook).exists(), "{name}");
+    }
+}
+
+#[test]
+fn a_cover_that_falls_is_put_back_and_said() {
+    if !Host::here().namespaces() {
+        eprintln!("SKIPPED: this machine gives no user namespaces");
+        return;
+    }
+    let world = World::new();
+    let script = "while :; do echo x >>lodestar.toml; echo x >beat; sleep 0.01; done";
+    let (mut child, mut confined) = world.start(&world.plan(), Host::here(), script);
+    let leader = Pid::from_child(&child);
+    let beat = world.path("project/beat");
+    let until = Instant::now() + Duration::from_secs(20);
+    while !beat.exists() && Instant::now() < until {
+        std::thread::sleep(Duration::from_millis(5));
+    }
+    assert!(beat.exists(), "it runs");
+    assert!(confined.watch().look(Some(leader)).is_empty());
+    assert_eq!(world.read("project/lodestar.toml"), "# as it was");
+    // An editor puts another file in its place.
+    fs::write(world.path("project/new"), "# anew\n").unwrap();
+    fs::rename(
+        world.path("project/new"),
+        world.path("project/lodestar.toml"),
+    )
+    .unwrap();
+    let found = confined.watch().look(Some(leader));
+    let found: Vec<String> = found.iter().map(Planted::to_string).collect();
+    assert!(
+        matches!(&found[..], [one] if one.contains("lodestar.toml") && one.contains("for a moment")),
+        "{found:?}"
+    );
+    let now = world.read("project/lodestar.toml");
+    fs::remove_file(&beat).unwrap();
+    while !beat.exists() && Instant::now() < until {
+        std::thread::sleep(Duration::from_millis(5));
+    }
+    std::thread::sleep(Duration::from_millis(50));
+    assert_eq!(
+        world.read("project/lodestar.toml"),
+        now,
+        "it is covered again"
+    );
+    child.kill().unwrap();
+    child.wait().unwrap();
+}
+
+#[test]
+fn what_has_to_be_whole_does_not_begin_in_part() {
+    let world = World::new();
+    let mut plan = world.plan();
+    plan.strictness = Strictness::Wholly;
+    for host in [
+        Host::here().without_namespaces(),
+        Host::here().without_landlock(),
+        Host::enforcing_nothing(),
+    ] {
+        let problem = Cell::of(&plan, host).err().map(|one| one.to_string());
+        let problem = problem.unwrap_or_else(|| panic!("{host:?} was enough"));
+        assert!(problem.contains("only be so in part"), "{problem}");
+    }
+    // What somebody opened wide is no whole cell either.
+    plan.writes.push(PathBuf::from("/"));
+    let problem = Cell::of(&plan, Host::here())
+        .err()
+        .map(|one| one.to_string());
+    assert!(problem.is_some_and(|one| one.contains("what others run")));
+}
+
+#[test]
+fn without_rules_keys_are_hidden_wherever_they_lie() {
+    let host = Host::here().without_landlock();
+    if !host.namespaces() {
+        eprintln!("SKIPPED: this machine gives no user namespaces");
+        return;
+    }
+    let world = World::new();
+    let key = world.path("keys/log.key");
+    let script = format!("cat {} secrets 2>&1; cat data/a", key.display());
+    let (child, _confined) = world.start(&world.plan(), host, &script);
+    let said = child.wait_with_output().unwrap();
+    let said = String::from_utf8_lossy(&said.stdout);
+    assert!(!said.contains("the key"), "{said}");
+    assert!(said.ends_with("granted"), "{said}");
+}
+
+#[test]
+fn no_terminal_is_granted_but_ones_own() {
+    let world = World::new();
+    let mut plan = world.plan();
+    plan.terminal = true;
+    let granted = plan.grants().terminals;
+    let wide = ["/dev/pts", "/dev/ptmx", "/dev"];
+    let is_wide = |place: &PathBuf| wide.iter().any(|one| place == Path::new(one));
+    assert!(!granted.iter().any(is_wide), "{granted:?}");
+}
+
+#[test]
+fn a_program_that_fetches_packages_writes_its_own_cache_and_no_programs() {
+    let world = World::new();
+    let home = world.path("home");
+    for folder in [
+        ".npm",
+        ".bun/bin",
+        ".bun/install/cache",
+        ".local/share/pnpm",
+        ".local/share/uv",
+        ".cache/uv",
+    ] {
+        fs::create_dir_all(home.join(folder)).unwrap();
+    }
+    for (program, cache) in [
+        ("npx", ".npm"),
+        ("bunx", ".bun/install/cache"),
+        ("uvx", ".cache/uv"),
+    ] {
+        let mut plan = Plan::new(
+            [],
+            format!("/usr/bin/{program}"),
+            world.path("project"),
+            world.plan().out_of_reach,
+        );
+        plan.home = Some(home.clone());
+        assert_eq!(plan.grants().writes, [home.join(cache)], "{program}");
+        // Nothing by its name alone.
+        plan.fetches_code = false;
+        assert!(plan.grants().writes.is_empty() && plan.grants().network.is_none());
+    }
+}
