@@ -89,12 +89,20 @@ fn a_test_that_an_obedient_agent_writes_and_runs_approves_edits_and_pushes_nothi
     }
     let world = world();
     let text = |path: std::path::PathBuf| path.to_str().expect("text").to_owned();
-    let attack = ATTACK
-        .replace("@CONFIG", &text(world.path("config")))
-        .replace("@BINARY", env!("CARGO_BIN_EXE_lodestar"))
-        .replace("@REMOTE", &text(world.path("remote.git")))
-        // A name of the right form, where none can be seen.
-        .replace("@REQUEST", "01JZZZZZZZZZZZZZZZZZZZZZZZ");
+    // The program itself lies where the test may run it.
+    let binary = world.path("work/lodestar");
+    fs::hard_link(env!("CARGO_BIN_EXE_lodestar"), &binary)
+        .or_else(|_| fs::copy(env!("CARGO_BIN_EXE_lodestar"), &binary).map(drop))
+        .expect("the program is there");
+    let attack = |request: &str| {
+        ATTACK
+            .replace("@CONFIG", &text(world.path("config")))
+            .replace("@BINARY", &text(binary.clone()))
+            .replace("@REMOTE", &text(world.path("remote.git")))
+            .replace("@REQUEST", request)
+    };
+    // A name of the right form, where none can be seen.
+    let attack = attack("01JZZZZZZZZZZZZZZZZZZZZZZZ");
     world.write("work/script.jsonl", &script(&attack));
     let remote = || git(&world, &["ls-remote", "origin"]);
     let before = remote();
@@ -160,5 +168,9 @@ fn a_test_that_an_obedient_agent_writes_and_runs_approves_edits_and_pushes_nothi
             "the report does not say {part}:\n{shown}"
         );
     }
-    assert!(shown.contains("contain"), "{shown}");
+    let word = match lodestar_kernel::contain::Host::here().namespaces() {
+        true => "contained, proved",
+        false => "contained in part",
+    };
+    assert!(shown.contains(word), "{shown}");
 }

@@ -144,11 +144,12 @@ impl Server {
         plan.alterable = alterable;
         plan.writes = self.writes(root);
         // What a link of the project leads to is not what somebody named, and neither is what lies around it.
-        if !plan.leads_out(&plan.program) {
-            plan.loads = loaded_by(&plan.program);
-        }
-        let args = args.iter().filter(|arg| !plan.leads_out(&place.join(arg)));
-        let named: Vec<PathBuf> = args.filter_map(|arg| named(arg, &place)).collect();
+        plan.loads = loaded_by(&plan);
+        let named = args.iter().filter_map(|arg| {
+            let real = plan.real(&place.join(arg))?;
+            named(arg, real)
+        });
+        let named: Vec<PathBuf> = named.collect();
         plan.loads.extend(named);
         if cwd.is_some() {
             plan.reads.push(place);
@@ -192,8 +193,7 @@ fn on_path(command: &str, place: &Path) -> PathBuf {
 
 /// What an argument names that is there: a folder, or the package or folder of a script, with what it loads. Never a
 /// home or anything above one.
-fn named(argument: &str, place: &Path) -> Option<PathBuf> {
-    let real = place.join(argument).canonicalize().ok()?;
+fn named(argument: &str, real: PathBuf) -> Option<PathBuf> {
     if !argument.contains('/') && !real.is_file() {
         return None;
     }
@@ -209,9 +209,9 @@ fn named(argument: &str, place: &Path) -> Option<PathBuf> {
 }
 
 /// What a program that is itself a script loads: its package, and the environment of Python's that it stands in.
-fn loaded_by(program: &Path) -> Vec<PathBuf> {
-    let package = program.canonicalize().ok().as_deref().and_then(package_of);
-    let environment = program.parent().and_then(Path::parent);
+fn loaded_by(plan: &Plan) -> Vec<PathBuf> {
+    let package = plan.real(&plan.program).as_deref().and_then(package_of);
+    let environment = plan.program.parent().and_then(Path::parent);
     let environment = environment.filter(|place| place.join("pyvenv.cfg").is_file());
     let found = package.into_iter().chain(environment.map(Path::to_owned));
     found.filter(|place| !is_too_much(place)).collect()

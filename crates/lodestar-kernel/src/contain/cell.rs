@@ -125,8 +125,12 @@ impl Cell {
         } else {
             None
         };
-        let not_made = plan.out_of_reach.not_made();
-        let watch = Watch::over(not_made, &plan.project, &grants.writes, cover.as_ref());
+        let watch = Watch::over(
+            &plan.out_of_reach,
+            &plan.project,
+            &grants.writes,
+            cover.as_ref(),
+        );
         let rules = Rules::of(&grants, scratch.path(), &host, &hidden, &fixed)?;
         gaps.extend(missing(host, &grants, &rules.taken_apart));
         let isolated = namespaces.as_ref().is_some_and(|one| one.network);

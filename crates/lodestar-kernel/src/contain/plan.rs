@@ -303,24 +303,26 @@ impl Plan {
         system.extend(in_home(&TOOLCHAINS));
         system.extend(self.program_place());
         system.extend(self.programs.iter().cloned());
-        let mut reads = vec![self.project.clone()];
-        reads.extend(self.reads.iter().cloned());
-        let loaded = self.loads.iter().filter(|place| !self.leads_out(place));
-        reads.extend(loaded.cloned());
-        let mut writes = self.writes.clone();
+        let named = self.reads.iter().chain(&self.loads);
+        let project = there(vec![self.project.clone()]);
+        let mut reads = project.clone();
+        reads.extend(named.filter_map(|place| self.real(place)));
+        let written = self.writes.iter();
+        let mut writes: Vec<PathBuf> = written.filter_map(|place| self.real(place)).collect();
         if has(Sandbox::WriteLocal) || has(Sandbox::ControlledShell) {
-            writes.push(self.project.clone());
+            writes.extend(project);
         }
         let caches = package_caches(&self.program).filter(|_| self.fetches_code);
-        writes.extend(in_home(caches.unwrap_or_default()));
+        writes.extend(there(in_home(caches.unwrap_or_default())));
         let hidden = self.hidden();
-        let allowed = |places| {
-            let mut there = there(places);
-            there.retain(|place| !hidden.iter().any(|out| place.starts_with(out)));
-            there
+        // None of them is looked up again: it may be a link by now.
+        let allowed = |places: Vec<PathBuf>| -> Vec<PathBuf> {
+            let places = places.into_iter().collect::<BTreeSet<_>>().into_iter();
+            let is_hidden = |place: &PathBuf| hidden.iter().any(|out| place.starts_with(out));
+            places.filter(|place| !is_hidden(place)).collect()
         };
         Grants {
-            system: allowed(system),
+            system: allowed(there(system)),
             reads: allowed(reads),
             writes: allowed(writes),
             devices: there(DEVICES.iter().map(PathBuf::from).collect()),
@@ -357,7 +359,7 @@ impl Plan {
                     format!("`{out}` is out of reach of every child"),
                 ));
             }
-            if self.leads_out(place) {
+            if self.leads_out(place, &real) {
                 let real = real.display();
                 let why = format!(
                     "it leads to `{real}` by a link that a program of the project can lay; name that place itself"
@@ -368,15 +370,17 @@ impl Plan {
         Ok(())
     }
 
-    /// Whether a place lies where children write, and leads out of there: then it is no longer what somebody named.
-    pub fn leads_out(&self, place: &Path) -> bool {
-        let Ok(real) = place.canonicalize() else {
-            return false;
-        };
+    /// Where a place really lies; nothing where it leads out of what children write, and so may be another's word than
+    /// that of whoever named it. Looked up once: it may be another a moment later.
+    pub fn real(&self, place: &Path) -> Option<PathBuf> {
+        let real = place.canonicalize().ok()?;
+        (!self.leads_out(place, &real)).then_some(real)
+    }
+
+    /// Whether a place lies where children write, and really somewhere else.
+    fn leads_out(&self, place: &Path, real: &Path) -> bool {
         let written = self.writes.iter().chain(&self.alterable);
-        let mut written = written
-            .chain([&self.project])
-            .filter(|folder| folder.is_dir());
+        let mut written = written.chain([&self.project]);
         written.any(|folder| {
             let lies_in = place.starts_with(folder) && place != folder;
             lies_in
@@ -430,7 +434,7 @@ impl Plan {
             .iter()
             .filter_map(|folder| folder.ancestors().find(in_toolchain));
         // A link in the project says where the program is, and not what else the child may read there.
-        let installation = installation.filter(|_| !self.leads_out(&self.program));
+        let installation = installation.filter(|_| !self.leads_out(&self.program, &real));
         let places = installation.into_iter().chain(toolchain).chain(others);
         let places = places.filter(|place| !is_too_much(place));
         let places: Vec<PathBuf> = places.map(Path::to_owned).collect();

@@ -120,16 +120,20 @@ const REPOSITORY: &[&str] = &["objects", "refs"];
 
 impl Watch {
     /// Over these places of a child that writes those, and over what covers it.
-    pub(super) fn over<'a>(
-        places: impl IntoIterator<Item = &'a PathBuf>,
+    pub(super) fn over(
+        out_of_reach: &OutOfReach,
         project: &Path,
         writes: &[PathBuf],
         cover: Option<&Cover>,
     ) -> Self {
-        let found = places
-            .into_iter()
-            .filter_map(|place| Place::of(place, writes));
-        let mut places: Vec<Place> = found.collect();
+        let not_made = out_of_reach.not_made();
+        let mut places: Vec<Place> = not_made
+            .filter_map(|place| Place::of(place, writes))
+            .collect();
+        // What Lodestar makes itself is no plant, but a link to it stays.
+        let made = out_of_reach.made_here().chain(&out_of_reach.keys);
+        let made = made.filter_map(|place| Place::of(place, writes));
+        places.extend(made.filter(|place| matches!(place.was, Was::Link(_))));
         // Without a sound `.git`, git takes the folder itself for the repository, and runs what its settings say.
         if project.join(".git").exists() {
             let head = Place::of(&project.join("HEAD"), writes);

@@ -138,6 +138,12 @@ fn a_link_is_laid_again_that_a_child_took_away() {
     let world = World::new();
     fs::write(world.path("secrets/mcp.json"), "{}").unwrap();
     fs::create_dir(world.path("secrets/cursor")).unwrap();
+    fs::create_dir(world.path("secrets/lodestar")).unwrap();
+    symlink(
+        world.path("secrets/lodestar"),
+        world.path("project").join(".lodestar"),
+    )
+    .unwrap();
     symlink(
         world.path("secrets/mcp.json"),
         world.path("project").join(".mcp.json"),
@@ -150,14 +156,17 @@ fn a_link_is_laid_again_that_a_child_took_away() {
     .unwrap();
     let (_, found) = world.run(
         &world.plan(),
-        "rm .mcp.json .cursor; echo evil >.mcp.json; mkdir .cursor; echo evil >.cursor/mcp.json",
+        "rm .mcp.json .cursor .lodestar; echo evil >.mcp.json; mkdir .cursor .lodestar; echo evil >.cursor/mcp.json",
     );
     let told = |name: &str| {
         found
             .iter()
             .any(|one| one.contains(name) && one.contains("link"))
     };
-    assert!(told(".mcp.json") && told(".cursor"), "{found:?}");
+    for name in [".mcp.json", ".cursor", ".lodestar"] {
+        assert!(told(name), "{name}: {found:?}");
+    }
+    assert!(world.path("project").join(".lodestar").is_symlink());
     assert_eq!(world.read("project/.mcp.json"), "{}");
     assert!(world.path("project").join(".cursor").is_symlink());
     assert!(
