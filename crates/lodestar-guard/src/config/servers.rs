@@ -269,11 +269,6 @@ impl TryFrom<Written> for Server {
         for path in written.read.iter().chain(&written.write).flatten() {
             stands_for_itself(path).map_err(|why| format!("server `{name}`: {why}"))?;
         }
-        if let Some(Network::Ports(ports)) = &written.network
-            && ports.contains(&0)
-        {
-            return Err(format!("server `{name}`: there is no port 0 to connect to"));
-        }
         let confines = Confines {
             containment: written.containment.unwrap_or_default(),
             sandbox: written.sandbox,

@@ -146,7 +146,7 @@ pub struct Plan {
 
 /// Which ways out a child has.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(untagged)]
+#[serde(untagged, try_from = "Written")]
 pub enum Network {
     /// None, or all: in a word.
     Word(NetworkWord),
@@ -162,6 +162,36 @@ pub enum NetworkWord {
     None,
     /// All.
     Any,
+}
+
+/// A network, as somebody wrote it.
+#[derive(Deserialize)]
+#[serde(untagged)]
+enum Written {
+    Word(String),
+    Ports(Vec<u64>),
+    Other(serde::de::IgnoredAny),
+}
+
+impl TryFrom<Written> for Network {
+    type Error = String;
+
+    fn try_from(written: Written) -> Result<Self, String> {
+        let meant = "it is \"none\", \"any\" or a list of TCP ports, such as [443, 53]";
+        match written {
+            Written::Word(word) if word == "none" => Ok(Self::NONE),
+            Written::Word(word) if word == "any" => Ok(Self::ANY),
+            Written::Ports(ports) => {
+                let port = |port: u64| u16::try_from(port).ok().filter(|port| *port != 0);
+                let found = ports.iter().map(|one| port(*one));
+                let found: Option<BTreeSet<u16>> = found.collect();
+                found
+                    .map(Self::Ports)
+                    .ok_or_else(|| format!("a port of `network` is 1 to 65535; {meant}"))
+            }
+            Written::Word(_) | Written::Other(_) => Err(format!("this is no `network`: {meant}")),
+        }
+    }
 }
 
 impl Network {
