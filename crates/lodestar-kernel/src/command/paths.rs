@@ -69,20 +69,21 @@ impl Places {
                     names.pop();
                 }
                 ".." if absolute && names.is_empty() => {}
-                name => names.push(name.to_lowercase()),
+                name => names.push(name.to_owned()),
             }
         }
         if absolute {
             names.insert(0, String::new());
-            let root = self.root.as_deref().map(str::to_lowercase);
-            let root = root.as_deref().map(|root| root.trim_end_matches('/'));
+            // `Project` and `project` are two folders; only what is looked for by its name is folded.
+            let root = self.root.as_deref();
+            let root = root.map(|root| root.trim_end_matches('/'));
             let joined = names.join("/");
             return match root.and_then(|root| joined.strip_prefix(root)) {
                 Some("") => Located::Inside(Vec::new()),
                 Some(below) if below.starts_with('/') => {
-                    Located::Inside(below.split('/').skip(1).map(str::to_owned).collect())
+                    Located::Inside(below.split('/').skip(1).map(str::to_lowercase).collect())
                 }
-                _ => Located::Outside(names),
+                _ => Located::Outside(folded(&names)),
             };
         }
         let unknown = names.first().is_some_and(|name| name.starts_with(MARK));
@@ -90,8 +91,8 @@ impl Places {
             .first()
             .is_some_and(|name| name == ".." || name.starts_with('~'));
         match climbs || (unknown && !place.is_empty()) {
-            true => Located::Outside(names),
-            false => Located::Inside(names),
+            true => Located::Outside(folded(&names)),
+            false => Located::Inside(folded(&names)),
         }
     }
 
@@ -117,6 +118,11 @@ impl Places {
             judge(path, &located, to, pattern, grade);
         }
     }
+}
+
+/// Names as they are compared with those of credentials and of Lodestar: some file systems do not tell cases apart.
+fn folded(names: &[String]) -> Vec<String> {
+    names.iter().map(|name| name.to_lowercase()).collect()
 }
 
 const DEVICES: [&str; 9] = [
@@ -455,6 +461,8 @@ mod tests {
             "~",
             "~root/x",
             "/",
+            "/srv/Project",
+            "/SRV/project/a",
         ] {
             assert!(!places.is_inside(outside), "{outside}");
         }
