@@ -71,7 +71,16 @@ impl Grader {
                 grade.reason.clear();
             }
             said = self.said(&args, &stdin);
-            self.program(&args, &stdin, &mut grade);
+            if self.calls(&args[0]) {
+                // Its body is graded where it stands.
+                self.judge_own(&args, &mut grade);
+                if grade.reason.is_empty() {
+                    let shown = Excerpt::of(&args[0].text);
+                    grade.reason = format!("`{shown}` is a function of this line");
+                }
+            } else {
+                self.program(&args, &stdin, &mut grade);
+            }
             for guess in self.guesses(&simple.words) {
                 self.program(&guess, &stdin, &mut grade);
             }
@@ -81,6 +90,19 @@ impl Grader {
         said
     }
 
+    /// Whether a word calls a function of this line that is there by now. A name of the table keeps its own grade,
+    /// and a path leads to a program, whatever the line calls its functions.
+    fn calls(&self, first: &Arg) -> bool {
+        let defined = |name: &str| {
+            self.defined
+                .iter()
+                .any(|(own, depth)| own == name && *depth == self.depth)
+        };
+        first.literal().is_some_and(|name| {
+            !name.contains('/') && programs::find(name).is_none() && defined(name)
+        })
+    }
+
     /// What a command says, as far as that is known: for what reads it.
     fn said(&self, args: &[Arg], stdin: &Stdin) -> Stdin {
         let words: Option<Vec<&str>> = args.iter().map(Arg::literal).collect();
@@ -88,8 +110,8 @@ impl Grader {
         match (name, words) {
             ("echo" | "printf", Some(words)) => Stdin::Text(words[1..].join(" ")),
             _ if self.names_files(args) => Stdin::Names,
-            ("grep" | "head" | "tail" | "sort" | "uniq" | "rg" | "tac", _)
-                if *stdin == Stdin::Names =>
+            ("grep" | "head" | "tail" | "sort" | "uniq" | "tac", _)
+                if *stdin == Stdin::Names && args.iter().skip(1).all(keeps_lines) =>
             {
                 Stdin::Names
             }
@@ -99,18 +121,39 @@ impl Grader {
 
     /// Whether a command lists names of files in the project, and nothing else.
     fn names_files(&self, args: &[Arg]) -> bool {
-        let mut words = args.iter().map(|arg| arg.text.as_str());
-        let lists = match (words.next(), words.next()) {
-            (Some("git"), Some("ls-files")) => true,
-            (Some("git"), Some("diff")) => args.iter().any(|arg| arg.text == "--name-only"),
-            (Some("find" | "fd" | "ls"), _) => !args.iter().any(|arg| {
-                arg.text.contains("print") && arg.text != "-print0" && arg.text != "-print"
-            }),
-            (Some("rg" | "grep"), _) => args.iter().any(|arg| {
-                arg.text == "--files"
-                    || arg.text == "--files-with-matches"
-                    || (arg.is_option() && !arg.text.starts_with("--") && arg.text.contains('l'))
-            }),
+        let words: Vec<&str> = args.iter().map(|arg| arg.text.as_str()).collect();
+        let options: Vec<&str> = words
+            .iter()
+            .copied()
+            .filter(|word| word.starts_with('-'))
+            .collect();
+        let only = |plain: &[&str]| {
+            options
+                .iter()
+                .all(|option| plain.contains(&option.split('=').next().unwrap_or_default()))
+        };
+        let letters = |plain: &str| {
+            options
+                .iter()
+                .all(|option| option[1..].chars().all(|c| plain.contains(c)))
+        };
+        // Only options that add no text of their own to the names.
+        let lists = match words.as_slice() {
+            ["git", "ls-files", ..] => only(&LS_FILES),
+            ["git", "diff", ..] => options.contains(&"--name-only") && only(&NAME_ONLY),
+            ["find", ..] => only(&FINDS),
+            ["fd", ..] => only(&["-e", "-t", "-H", "-I", "-g", "-E", "-0", "-d"]),
+            ["ls", ..] => letters("1aAtrRSd"),
+            ["grep", ..] => {
+                let flags = |option: &&str| !option.starts_with("--") && option.contains('l');
+                options.iter().any(|option| flags(&option)) && letters("lrRinEFwIse")
+            }
+            ["rg", ..] => {
+                (options.contains(&"-l") || options.contains(&"--files"))
+                    && only(&[
+                        "-l", "--files", "-g", "-t", "-i", "-F", "-w", "-e", "--hidden",
+                    ])
+            }
             _ => false,
         };
         let inside = |arg: &Arg| {
@@ -172,10 +215,28 @@ impl Grader {
             ["pwd"] | ["git", "rev-parse", "--show-toplevel"] => {
                 Some((".".to_owned(), Sure::Fixed))
             }
-            ["nproc"] | ["date" | "whoami" | "hostname" | "uname", ..] => {
+            ["nproc"] | ["whoami"] | ["hostname"] | ["date"] => Some(("0".to_owned(), Sure::Value)),
+            ["uname", option] if matches!(*option, "-s" | "-m" | "-r" | "-n") => {
                 Some(("0".to_owned(), Sure::Value))
             }
-            ["git", "rev-parse" | "merge-base", ..] => Some(("0".to_owned(), Sure::Value)),
+            ["date", format] | ["date", "-u", format] if is_time(format) => {
+                Some(("0".to_owned(), Sure::Value))
+            }
+            // What git does not know it says as it stands.
+            ["git", "rev-parse" | "merge-base", rest @ ..] => {
+                let said = |word: &&str| matches!(*word, "--short" | "--verify" | "-q" | "--quiet");
+                let commit = |word: &&&str| {
+                    let mut grade = Grade::new(Rung::L0, "");
+                    self.places.judge(word, Use::Reads, false, &mut grade);
+                    let plain = |c: char| c.is_ascii_alphanumeric() || "_-/@~^{}".contains(c);
+                    grade.rung == Rung::L0
+                        && self.places.is_inside(word)
+                        && !word.starts_with('-')
+                        && word.chars().all(plain)
+                };
+                let known = rest.iter().all(|word| said(word) || commit(&word));
+                known.then(|| ("0".to_owned(), Sure::Value))
+            }
             _ => {
                 let args: Vec<Arg> = words.iter().map(|word| Arg::fixed(word)).collect();
                 let names =
@@ -290,16 +351,6 @@ impl Grader {
                 format!("`{shown}` is not written in plain letters"),
             );
         }
-        if self.functions.iter().any(|(own, _)| own == name) {
-            // Its body is graded where it stands; a name of the table keeps its own grade too.
-            if grade.reason.is_empty() {
-                grade.reason = format!("`{shown}` is a function of this line");
-            }
-            match programs::find(name) {
-                Some(_) => {}
-                None => return,
-            }
-        }
         let (folder, base) = match name.rsplit_once('/') {
             Some((folder, base)) => (Some(folder), base),
             None => (None, name),
@@ -348,6 +399,8 @@ impl Grader {
             matches!(
                 program.rule,
                 Rule::Text
+                    | Rule::Shows
+                    | Rule::Test
                     | Rule::Printf
                     | Rule::Names
                     | Rule::Searches
@@ -398,6 +451,91 @@ impl Grader {
             self.writes.push(text.to_owned());
         }
     }
+}
+
+/// Options of `git ls-files` that choose files.
+const LS_FILES: [&str; 12] = [
+    "-z",
+    "-c",
+    "-m",
+    "-o",
+    "-d",
+    "--",
+    "--cached",
+    "--modified",
+    "--others",
+    "--deleted",
+    "--exclude-standard",
+    "--full-name",
+];
+
+/// Options of `git diff` that go with names alone.
+const NAME_ONLY: [&str; 7] = [
+    "--name-only",
+    "--cached",
+    "--staged",
+    "--diff-filter",
+    "--relative",
+    "-z",
+    "--",
+];
+
+/// What `find` chooses files by, and how it says their names.
+const FINDS: [&str; 24] = [
+    "-name",
+    "-iname",
+    "-path",
+    "-ipath",
+    "-wholename",
+    "-regex",
+    "-iregex",
+    "-regextype",
+    "-type",
+    "-maxdepth",
+    "-mindepth",
+    "-newer",
+    "-size",
+    "-empty",
+    "-mtime",
+    "-mmin",
+    "-not",
+    "-o",
+    "-or",
+    "-a",
+    "-and",
+    "-prune",
+    "-print",
+    "-print0",
+];
+
+/// Whether an argument of a filter leaves each line whole.
+fn keeps_lines(arg: &Arg) -> bool {
+    let plain = |c: char| "vwixEFunrVs".contains(c) || c.is_ascii_digit();
+    arg.is_known()
+        && (!arg.is_option()
+            || arg.text == "-e"
+            || (!arg.text.starts_with("--") && arg.text[1..].chars().all(plain)))
+}
+
+/// Whether a format of `date` comes to digits and what stands between them.
+fn is_time(format: &str) -> bool {
+    let Some(format) = format.strip_prefix("+%") else {
+        return false;
+    };
+    let mut chars = format.chars();
+    chars.next().is_some_and(|c| "YymdHMSsjFTN".contains(c))
+        && loop {
+            match chars.next() {
+                None => break true,
+                Some('%') => {
+                    if !chars.next().is_some_and(|c| "YymdHMSsjFTN".contains(c)) {
+                        break false;
+                    }
+                }
+                Some(c) if c.is_ascii_digit() || "-_:.TZ".contains(c) => {}
+                Some(_) => break false,
+            }
+        }
 }
 
 /// The one simple command of a script that has no other.
