@@ -8,7 +8,7 @@ mod table;
 
 use lodestar_core::ladder::Rung;
 
-pub(super) use table::PROGRAMS;
+pub(super) use table::programs;
 
 /// One program, or several that are alike.
 #[derive(Debug)]
@@ -207,7 +207,5 @@ pub(super) fn find(name: &str) -> Option<&'static Program> {
         _ if name.starts_with("python3.") || name.starts_with("python2.") => "python3",
         name => name,
     };
-    PROGRAMS
-        .iter()
-        .find(|program| program.names.contains(&name))
+    programs().find(|program| program.names.contains(&name))
 }
