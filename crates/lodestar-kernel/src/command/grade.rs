@@ -63,8 +63,8 @@ impl Grade {
 pub(super) enum Stdin {
     /// Nothing that is known of.
     Inherited,
-    /// Names of files in the project.
-    Names,
+    /// Names of files in the project, and how well they are known.
+    Names(Sure),
     /// This text.
     Text(String),
     /// Anything.

@@ -96,6 +96,12 @@ impl Places {
         }
     }
 
+    /// Whether a path is the project itself.
+    pub(super) fn is_root(&self, path: &str) -> bool {
+        let root = |place: &String| matches!(self.locate(place, path), Located::Inside(names) if names.is_empty());
+        self.current.iter().any(root)
+    }
+
     /// Whether a path stays in the project from wherever it is read.
     pub(super) fn is_inside(&self, path: &str) -> bool {
         self.current
@@ -145,6 +151,12 @@ fn judge(path: &str, located: &Located, to: Use, pattern: bool, grade: &mut Grad
     if is_own(names, writes, pattern) {
         let reason = format!("`{shown}` leads to what governs the agent, which no tool may reach");
         return grade.raise(Rung::L5, reason);
+    }
+    if writes && may_be_own(names) {
+        grade.raise(
+            Rung::L4,
+            format!("`{shown}` could lead to what governs the agent"),
+        );
     }
     let parts: Vec<&str> = names.iter().map(String::as_str).collect();
     if let ["", "dev", device, ..] = parts.as_slice() {
@@ -216,6 +228,46 @@ fn is_own(names: &[String], writes: bool, pattern: bool) -> bool {
             || names
                 .last()
                 .is_some_and(|last| NOT_MOVED.iter().any(|folder| same(last, folder))))
+}
+
+/// Whether names of which one is only known when it runs could lead there: the others have to be told.
+fn may_be_own(names: &[String]) -> bool {
+    PROTECTED.iter().any(|run| {
+        names.windows(run.len()).any(|window| {
+            let mut pairs = window.iter().zip(*run);
+            let told = pairs.clone().any(|(name, part)| name == part);
+            told && pairs.all(|(name, part)| name == part || could_be(name, part))
+        })
+    })
+}
+
+/// Whether a name of which something is only known when it runs could come to this one.
+fn could_be(name: &str, part: &str) -> bool {
+    let hidden = name.starts_with(MARK) && matches(name, part.trim_start_matches('.'));
+    name.contains(MARK) && (hidden || matches(name, part))
+}
+
+/// Whether a pattern or path leads to no file that governs the agent: by its ending, or into a folder.
+pub(super) fn is_narrow(path: &str) -> bool {
+    let path = path.strip_prefix("./").unwrap_or(path);
+    let (folder, name) = path.rsplit_once('/').unwrap_or(("", path));
+    let hidden = path.starts_with(['.', MARK]) || path.contains("/.");
+    let into = !folder.is_empty() && folder.chars().any(char::is_alphanumeric);
+    let plain = !name.contains(['*', '?', '[', MARK]);
+    !hidden && (name.is_empty() || into || plain && !name.is_empty() || is_narrow_name(name))
+}
+
+/// Whether a pattern for names has an ending that no file has which governs the agent.
+pub(super) fn is_narrow_name(pattern: &str) -> bool {
+    let ends = pattern
+        .rsplit_once('.')
+        .is_some_and(|(_, end)| !end.is_empty() && end.chars().all(char::is_alphanumeric));
+    let governs = |run: &&[&str]| {
+        run.last().is_some_and(|last| {
+            matches(pattern, last) || matches(pattern, last.trim_start_matches('.'))
+        })
+    };
+    ends && !PROTECTED.iter().any(governs)
 }
 
 /// Folders that hold credentials, wherever they lie.

@@ -7,7 +7,7 @@ use super::expand::{self, Arg, Sure};
 use super::grade::{Grade, Grader, Stdin};
 use super::paths::{MARK, Use};
 use super::syntax::{Command, Expansion, Script, Simple, Word};
-use super::{DYNAMIC, characters, programs, variables};
+use super::{DYNAMIC, characters, paths, programs, variables};
 
 /// Folders of the system's own programs.
 const SYSTEM: [&str; 7] = [
@@ -109,18 +109,20 @@ impl Grader {
         let name = args[0].literal().unwrap_or_default();
         match (name, words) {
             ("echo" | "printf", Some(words)) => Stdin::Text(words[1..].join(" ")),
-            _ if self.names_files(args) => Stdin::Names,
+            _ if self.names_files(args).is_some() => {
+                Stdin::Names(self.names_files(args).unwrap_or(Sure::Wide))
+            }
             ("grep" | "head" | "tail" | "sort" | "uniq" | "tac", _)
-                if *stdin == Stdin::Names && args.iter().skip(1).all(keeps_lines) =>
+                if matches!(stdin, Stdin::Names(_)) && args.iter().skip(1).all(keeps_lines) =>
             {
-                Stdin::Names
+                stdin.clone()
             }
             _ => Stdin::Unknown,
         }
     }
 
     /// Whether a command lists names of files in the project, and nothing else.
-    fn names_files(&self, args: &[Arg]) -> bool {
+    fn names_files(&self, args: &[Arg]) -> Option<Sure> {
         let words: Vec<&str> = args.iter().map(|arg| arg.text.as_str()).collect();
         let options: Vec<&str> = words
             .iter()
@@ -164,7 +166,8 @@ impl Grader {
             }
             arg.is_known() && self.places.is_inside(&arg.text) && grade.rung == Rung::L0
         };
-        lists && args.iter().skip(1).all(inside) && self.places.is_inside(".")
+        let known = lists && args.iter().skip(1).all(inside) && self.places.is_inside(".");
+        known.then(|| sure_of_list(&words))
     }
 
     fn arguments(&mut self, words: &[Word]) -> Option<Vec<Arg>> {
@@ -239,9 +242,11 @@ impl Grader {
             }
             _ => {
                 let args: Vec<Arg> = words.iter().map(|word| Arg::fixed(word)).collect();
-                let names =
-                    !args.is_empty() && simple.redirects.is_empty() && self.names_files(&args);
-                names.then(|| (MARK.to_string(), Sure::Names))
+                if args.is_empty() || !simple.redirects.is_empty() {
+                    return None;
+                }
+                let sure = self.names_files(&args)?;
+                Some((MARK.to_string(), sure))
             }
         }
     }
@@ -259,6 +264,9 @@ impl Grader {
                     .judge(&arg.text, Use::Reads, arg.pattern, &mut grade);
                 let inside = grade.rung == Rung::L0 && self.places.is_inside(&arg.text);
                 sure = match inside && !arg.text.starts_with('-') {
+                    true if arg.pattern && !paths::is_narrow(&arg.text) => {
+                        sure.max(arg.sure).max(Sure::Wide)
+                    }
                     true => sure.max(arg.sure).max(Sure::Names),
                     false => Sure::Unknown,
                 };
@@ -442,6 +450,9 @@ impl Grader {
         if arg.sure == Sure::Unknown {
             grade.raise(Rung::L4, "which file is written is only known when it runs");
         }
+        if arg.sure == Sure::Wide || (arg.pattern && !paths::is_narrow(&arg.text)) {
+            grade.raise(Rung::L4, "what governs the agent could be among the files");
+        }
         if arg.text == "-" {
             return;
         }
@@ -507,6 +518,49 @@ const FINDS: [&str; 24] = [
     "-print",
     "-print0",
 ];
+
+/// Whether what a command lists could be a file that governs the agent.
+pub(super) fn sure_of_list(words: &[&str]) -> Sure {
+    let operands = |skip: usize| {
+        let mut operands = words
+            .iter()
+            .skip(skip)
+            .filter(|word| !word.starts_with('-'))
+            .peekable();
+        operands.peek().is_some() && operands.all(|word| paths::is_narrow(word))
+    };
+    let has = |option: &str| words.contains(&option);
+    let narrow = match words {
+        ["find", ..] => {
+            let roots: Vec<&&str> = words[1..]
+                .iter()
+                .take_while(|word| !word.starts_with(['-', '(', '!']))
+                .collect();
+            let named = words
+                .windows(2)
+                .any(|two| matches!(two[0], "-name" | "-iname") && paths::is_narrow_name(two[1]));
+            let all = !["-o", "-or", "-not", "!"].iter().any(|word| has(word));
+            (named && all) || (!roots.is_empty() && roots.iter().all(|root| paths::is_narrow(root)))
+        }
+        ["git", "ls-files", ..] => operands(2),
+        ["ls", ..] => operands(1),
+        ["fd", ..] => has("-e"),
+        ["rg", ..] if has("--files") => has("-t") || operands(1),
+        ["grep" | "rg", ..] => {
+            let pattern = words
+                .iter()
+                .skip(1)
+                .position(|word| !word.starts_with('-'))
+                .map_or(words.len(), |at| at + 2);
+            has("-t") || operands(pattern)
+        }
+        _ => false,
+    };
+    match narrow {
+        true => Sure::Names,
+        false => Sure::Wide,
+    }
+}
 
 /// Whether an argument of a filter leaves each line whole.
 fn keeps_lines(arg: &Arg) -> bool {

@@ -8,7 +8,10 @@ use crate::command::expand::{Arg, Sure};
 use crate::command::grade::{Grade, Grader};
 use crate::command::paths::{MARK, Use};
 use crate::command::programs::Program;
+use crate::command::simple::sure_of_list;
 use crate::command::variables::{judge_set, judge_value};
+
+const UNPACKED: &str = "what is put into the folder itself could be what governs the agent";
 
 impl Grader {
     pub(super) fn printf(&mut self, args: &[Arg], grade: &mut Grade) {
@@ -107,6 +110,14 @@ impl Grader {
                 .judge(&source.text, Use::ReadsBelow, source.pattern, grade);
         }
         self.writes_file(last, grade);
+        let recursive = args.iter().any(|arg| {
+            ["-r", "-R", "-a", "--recursive", "--archive"]
+                .iter()
+                .any(|option| given(&arg.text, option).is_some())
+        });
+        if recursive && self.places.is_root(&last.text) {
+            grade.raise(Rung::L4, UNPACKED);
+        }
     }
 
     pub(super) fn second(&mut self, name: &str, args: &[Arg], grade: &mut Grade) {
@@ -311,6 +322,13 @@ impl Grader {
                 );
             }
         }
+        let extracts = mode.contains('x') || long("--extract") || long("--get");
+        let elsewhere = args.iter().enumerate().any(|(at, arg)| {
+            letters(at, arg).contains('C') || given(&arg.text, "--directory").is_some()
+        });
+        if extracts && !elsewhere {
+            grade.raise(Rung::L4, UNPACKED);
+        }
         match lists {
             true => self.reads_all("tar", args, Use::Reads, grade),
             false => self.works(args, grade),
@@ -325,6 +343,10 @@ impl Grader {
             true => self.reads_all("unzip", args, Use::Reads, grade),
             false => {
                 grade.raise(Rung::L3, "`unzip` unpacks files");
+                let to = |arg: &Arg| arg.text.starts_with("-d") || arg.text == "-p";
+                if !args.iter().any(to) {
+                    grade.raise(Rung::L4, UNPACKED);
+                }
                 self.works(args, grade);
             }
         }
@@ -377,7 +399,14 @@ impl Grader {
                     .iter()
                     .position(|arg| matches!(arg.text.as_str(), ";" | "+"));
                 let end = end.map_or(args.len(), |end| at + 1 + end);
-                self.each_file(&args[at + 1..end], inside, grade);
+                let words: Vec<&str> = std::iter::once("find")
+                    .chain(args[..at].iter().map(|arg| arg.text.as_str()))
+                    .collect();
+                let sure = match inside {
+                    true => sure_of_list(&words),
+                    false => Sure::Unknown,
+                };
+                self.each_file(&args[at + 1..end], sure, grade);
                 if word == "-execdir" || word == "-okdir" {
                     grade.raise(Rung::L3, "`find` runs a program in each folder");
                 }

@@ -218,7 +218,7 @@ impl Grader {
             }
         }
         let sure = match stdin {
-            Stdin::Names => Sure::Names,
+            Stdin::Names(sure) => *sure,
             _ => Sure::Unknown,
         };
         let rest = args.get(at..).unwrap_or_default();
@@ -252,11 +252,7 @@ impl Grader {
     }
 
     /// A command that is run for files that were found: `{}` stands for their names.
-    pub(super) fn each_file(&mut self, args: &[Arg], inside: bool, grade: &mut Grade) {
-        let sure = match inside {
-            true => Sure::Names,
-            false => Sure::Unknown,
-        };
+    pub(super) fn each_file(&mut self, args: &[Arg], sure: Sure, grade: &mut Grade) {
         let named = |arg: &Arg| match arg.text.contains("{}") {
             true => Arg {
                 text: arg.text.replace("{}", &MARK.to_string()),
