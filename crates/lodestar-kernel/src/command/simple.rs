@@ -107,11 +107,10 @@ impl Grader {
     fn said(&self, args: &[Arg], stdin: &Stdin) -> Stdin {
         let words: Option<Vec<&str>> = args.iter().map(Arg::literal).collect();
         let name = args[0].literal().unwrap_or_default();
+        let names = self.names_files(args);
         match (name, words) {
             ("echo" | "printf", Some(words)) => Stdin::Text(words[1..].join(" ")),
-            _ if self.names_files(args).is_some() => {
-                Stdin::Names(self.names_files(args).unwrap_or(Sure::Wide))
-            }
+            _ if names.is_some() => names.map_or(Stdin::Unknown, Stdin::Names),
             ("grep" | "head" | "tail" | "sort" | "uniq" | "tac", _)
                 if matches!(stdin, Stdin::Names(_)) && args.iter().skip(1).all(keeps_lines) =>
             {
@@ -148,7 +147,7 @@ impl Grader {
             ["ls", ..] => letters("1aAtrRSd"),
             ["grep", ..] => {
                 let flags = |option: &&str| !option.starts_with("--") && option.contains('l');
-                options.iter().any(|option| flags(&option)) && letters("lrRinEFwIse")
+                options.iter().any(flags) && letters("lrRinEFwIse")
             }
             ["rg", ..] => {
                 (options.contains(&"-l") || options.contains(&"--files"))
