@@ -13,8 +13,10 @@ pub(super) enum Sure {
     Fixed,
     /// A number, a date, an open stream: a value that names no file and no option.
     Value,
-    /// Names of files in the project.
+    /// Names of files in the project, none of which governs the agent.
     Names,
+    /// Names of any files in the project.
+    Wide,
     /// Anything.
     Unknown,
 }

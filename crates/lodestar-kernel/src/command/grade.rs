@@ -4,6 +4,7 @@ use std::cell::Cell;
 
 use lodestar_core::ladder::Rung;
 
+use super::arithmetic::Numbers;
 use super::expand::Sure;
 use super::parse::parse;
 use super::paths::Places;
@@ -30,6 +31,9 @@ const NOWHERE: [&str; 5] = [
     "/dev/tty",
     "/dev/fd/63",
 ];
+
+const COMPUTED: &str =
+    "it computes with a value that is not known to be a number, and could run what that holds";
 
 /// A rung so far, and why.
 #[derive(Debug)]
@@ -59,8 +63,8 @@ impl Grade {
 pub(super) enum Stdin {
     /// Nothing that is known of.
     Inherited,
-    /// Names of files in the project.
-    Names,
+    /// Names of files in the project, and how well they are known.
+    Names(Sure),
     /// This text.
     Text(String),
     /// Anything.
@@ -76,8 +80,20 @@ pub(super) struct Grader {
     pub(super) loops: Vec<(String, Sure)>,
     /// What the line itself sets variables to, where that is plain text. It only ever raises a grade.
     pub(super) values: Vec<(String, String)>,
+    /// What the line's variables are to arithmetic.
+    pub(super) numbers: Numbers,
     /// Functions of the line, with the names of what they run.
     pub(super) functions: Vec<(String, Vec<String>)>,
+    /// Functions that are there by now, with the depth of the shell that has them.
+    pub(super) defined: Vec<(String, usize)>,
+    /// Whether something could set variables between the commands of a loop: a function, or a trap.
+    unsteady: bool,
+    /// How much of what is being read may not run, or runs in a shell of its own.
+    unsure: usize,
+    /// Texts that run later, wherever the line is by then.
+    pub(super) later: Vec<String>,
+    /// Every folder that any part of the line runs in.
+    entered: Vec<String>,
     /// Functions whose bodies are being read.
     bodies: Vec<usize>,
     pub(super) depth: usize,
@@ -101,7 +117,13 @@ impl Grader {
             },
             loops: Vec::new(),
             values: Vec::new(),
+            numbers: Numbers::default(),
             functions: Vec::new(),
+            defined: Vec::new(),
+            unsteady: false,
+            unsure: 0,
+            later: Vec::new(),
+            entered: vec![String::new()],
             bodies: Vec::new(),
             depth: 0,
             read: 0,
@@ -169,8 +191,14 @@ impl Grader {
         if let Some(problem) = problem {
             self.hold(format!("it cannot be read as a command line: {problem}"));
         }
+        self.numbers.note(&script);
         self.name_functions(&script);
         self.script(&script);
+        self.bodies_again(&script);
+        if self.depth == 1 {
+            self.later_again();
+        }
+        self.defined.retain(|(_, depth)| *depth < self.depth);
         self.depth -= 1;
         let parts = self.parts.iter().skip(before);
         parts.map(|part| part.rung).max().unwrap_or(Rung::L0)
@@ -194,6 +222,7 @@ impl Grader {
                         self.hold("it has more functions than anybody looks through".to_owned())
                     }
                 }
+                self.unsteady |= super::variables::command_sets(body, None);
                 self.name_functions_of(body);
             }
             Command::Compound(compound) => {
@@ -202,7 +231,50 @@ impl Grader {
                 }
             }
             Command::Subshell(script, _) => self.name_functions(script),
+            Command::Simple(simple) => {
+                let first = simple.words.first().and_then(Word::literal);
+                self.unsteady |= first.as_deref() == Some("trap");
+            }
+        }
+    }
+
+    /// A function runs where it is called: in any folder that the line comes to.
+    fn bodies_again(&mut self, script: &Script) {
+        if self.entered.len() < 2 {
+            return;
+        }
+        for pipeline in &script.pipelines {
+            for command in &pipeline.commands {
+                self.bodies_again_of(command);
+            }
+        }
+    }
+
+    fn bodies_again_of(&mut self, command: &Command) {
+        match command {
+            Command::Function(_, body) => {
+                let places = std::mem::replace(&mut self.places.current, self.entered.clone());
+                self.command(body);
+                self.places.current = places;
+            }
+            Command::Compound(compound) => {
+                for script in &compound.scripts {
+                    self.bodies_again(script);
+                }
+            }
+            Command::Subshell(script, _) => self.bodies_again(script),
             Command::Simple(_) => {}
+        }
+    }
+
+    /// And what waits for a signal runs where the line is by then.
+    fn later_again(&mut self) {
+        if self.entered.len() < 2 {
+            return;
+        }
+        self.places.current = self.entered.clone();
+        for text in std::mem::take(&mut self.later) {
+            self.line(&text);
         }
     }
 
@@ -241,6 +313,8 @@ impl Grader {
 
     fn pipeline(&mut self, pipeline: &Pipeline) {
         let mut stdin = Stdin::Inherited;
+        let alone = pipeline.commands.len() == 1 && !pipeline.background && !pipeline.conditional;
+        self.unsure += usize::from(!alone);
         for command in &pipeline.commands {
             stdin = match command {
                 Command::Simple(simple) => self.simple(simple, stdin),
@@ -250,6 +324,7 @@ impl Grader {
                 }
             };
         }
+        self.unsure -= usize::from(!alone);
     }
 
     fn command(&mut self, command: &Command) {
@@ -258,16 +333,24 @@ impl Grader {
             Command::Compound(compound) => self.compound(compound),
             Command::Subshell(script, redirects) => {
                 let places = self.places.current.clone();
+                self.unsure += 1;
                 self.script(script);
+                self.unsure -= 1;
                 self.places.current = places;
                 self.redirects_alone(redirects);
             }
             Command::Function(name, body) => {
                 let index = self.functions.iter().rposition(|(own, _)| own == name);
                 self.bodies.extend(index);
+                self.unsure += 1;
                 self.command(body);
+                self.unsure -= 1;
                 if index.is_some() {
                     self.bodies.pop();
+                }
+                // Only what is surely there stands for itself: another program may have that name.
+                if self.unsure == 0 && index.is_some() {
+                    self.defined.push((name.clone(), self.depth));
                 }
             }
         }
@@ -278,11 +361,21 @@ impl Grader {
         for word in &compound.words {
             self.word(word, &mut grade);
         }
+        for word in &compound.expressions {
+            self.word(word, &mut grade);
+            self.expression(word, &mut grade);
+        }
+        self.condition(&compound.tested, &mut grade);
         let looped = compound.each.as_ref().map(|(name, words)| {
+            super::variables::judge_set(name, false, &mut grade);
             for word in words {
                 self.word(word, &mut grade);
+                if let Some(text) = word.literal() {
+                    super::variables::judge_value(&text, &mut grade);
+                }
             }
-            let sure = match super::variables::sets(&compound.scripts, name) {
+            let set = super::variables::sets(&compound.scripts, Some(name.as_str()));
+            let sure = match set || self.unsteady {
                 true => Sure::Unknown,
                 false => self.sure_of_all(words),
             };
@@ -297,9 +390,18 @@ impl Grader {
         let loops = self.loops.len();
         self.loops.extend(looped);
         let before = self.parts.len();
+        self.unsure += 1;
+        let places = self.places.current.len();
         for script in &compound.scripts {
             self.script(script);
         }
+        // The next round begins wherever this one ended.
+        if compound.repeats && self.places.current.len() > places {
+            for script in &compound.scripts {
+                self.script(script);
+            }
+        }
+        self.unsure -= 1;
         self.loops.truncate(loops);
         let background = |script: &Script| script.pipelines.iter().any(|one| one.background);
         if compound.repeats && compound.scripts.iter().any(background) {
@@ -377,19 +479,84 @@ impl Grader {
                 Expansion::Command(script) | Expansion::Process(script) => {
                     let places = self.places.current.clone();
                     self.name_functions(script);
+                    self.unsure += 1;
                     self.script(script);
+                    self.bodies_again(script);
+                    self.unsure -= 1;
                     self.places.current = places;
                 }
-                Expansion::Arithmetic(inner) => self.word(inner, grade),
+                Expansion::Arithmetic(inner) => {
+                    self.word(inner, grade);
+                    self.expression(inner, grade);
+                }
                 Expansion::Parameter {
                     name,
                     indirect,
+                    assigns,
+                    index,
                     rest,
                     ..
                 } => {
                     super::variables::judge_use(name, *indirect, grade);
+                    if *assigns {
+                        super::variables::judge_set(name, false, grade);
+                    }
+                    if let Some(index) = index {
+                        self.word(index, grade);
+                        self.index(name, index, grade);
+                    }
                     self.word(rest, grade);
+                    // `${name:from:length}` computes.
+                    let text = rest.units.iter().take(2);
+                    let text: Vec<Option<char>> = text.map(super::syntax::Unit::text).collect();
+                    if let [Some(':'), next, ..] = text.as_slice()
+                        && !next.is_some_and(|c| "-=?+".contains(c))
+                    {
+                        self.expression(rest, grade);
+                    }
                 }
+            }
+        }
+    }
+
+    /// What is computed with has to be numbers: in any other value, a shell would run the commands of an index.
+    pub(super) fn expression(&self, word: &Word, grade: &mut Grade) {
+        if !self.numbers.computes(word) {
+            grade.raise(Rung::L4, COMPUTED);
+        }
+    }
+
+    pub(super) fn index(&self, name: &str, index: &Word, grade: &mut Grade) {
+        if !self.numbers.indexes(name, index) {
+            grade.raise(Rung::L4, COMPUTED);
+        }
+    }
+
+    /// What stands between `[[` and `]]`.
+    fn condition(&mut self, words: &[Word], grade: &mut Grade) {
+        const COMPARES: [&str; 6] = ["-eq", "-ne", "-lt", "-le", "-gt", "-ge"];
+        const NAMES: [&str; 2] = ["-v", "-R"];
+        for (at, word) in words.iter().enumerate() {
+            self.word(word, grade);
+            let Some(text) = word.literal() else {
+                continue;
+            };
+            super::variables::judge_value(&text, grade);
+            if COMPARES.contains(&text.as_str()) {
+                let sides = [
+                    at.checked_sub(1).and_then(|at| words.get(at)),
+                    words.get(at + 1),
+                ];
+                for side in sides.into_iter().flatten() {
+                    self.expression(side, grade);
+                }
+            }
+            let named = words.get(at + 1).map(Word::literal);
+            if NAMES.contains(&text.as_str()) && matches!(named, Some(None)) {
+                grade.raise(
+                    Rung::L4,
+                    "which variable is looked at is only known when it runs",
+                );
             }
         }
     }
@@ -399,9 +566,15 @@ impl Grader {
         for word in assign.values.iter().chain(index) {
             self.word(word, grade);
         }
+        if let Some(index) = &assign.index {
+            self.index(&assign.name, index, grade);
+        }
         super::variables::judge_set(&assign.name, exported, grade);
         for text in assign.values.iter().filter_map(Word::literal) {
             super::variables::judge_value(&text, grade);
+            if exported {
+                super::variables::judge_exported(&assign.name, &text, &self.places, grade);
+            }
             if self.values.len() < 256 {
                 self.values.push((assign.name.clone(), text));
             }
@@ -418,6 +591,11 @@ impl Grader {
             };
             if !self.places.current.contains(&next) && !more.contains(&next) && next.len() < 4096 {
                 more.push(next);
+            }
+        }
+        for place in &more {
+            if !self.entered.contains(place) && self.entered.len() < MAX_PLACES {
+                self.entered.push(place.clone());
             }
         }
         self.places.current.extend(more);

@@ -4,7 +4,7 @@ use std::fmt::Write as _;
 
 use lodestar_core::ladder::{RUNGS, Rung};
 
-use super::programs::{Effect, PROGRAMS, Program, Rule};
+use super::programs::{Effect, Options, Program, Rule, programs};
 use super::rules::GIT;
 
 const OPENING: &str = "\
@@ -17,6 +17,9 @@ into. This page is made of the table that the reader uses.
 
 - **What is not here is L4.** Nobody graded it. So is what cannot be parsed, what is nested too deep, and what is only known
   when it runs: `$CMD`, `eval \"$X\"`, `curl … | sh`.
+- **Options.** A program that is L0 by itself has a list of options that are known to be harmless; any other is L4.
+- **Arithmetic** runs the commands in the index of an array, so what is computed with has to be numbers that the line
+  itself sets: `((x))` after `read x` is L4, and so is `[[ 'a[$(id)]' -eq 0 ]]`.
 - **Paths.** Writing outside the project (absolute, from a home, or climbing) is L4; reading there is not, unless
   it is a credential: `~/.ssh`, `.env`, `*.pem`, `/etc/shadow` and their kin are L4. What governs the agent, such as
   `.lodestar/`, `.git/hooks` or a client's settings, is L5.
@@ -38,12 +41,10 @@ pub fn reference_page() -> String {
     let _ = writeln!(
         page,
         "\n{} programs.",
-        PROGRAMS.iter().map(|one| one.names.len()).sum::<usize>()
+        programs().map(|one| one.names.len()).sum::<usize>()
     );
     for rung in RUNGS.iter().rev().map(|spec| spec.rung) {
-        let plain = PROGRAMS
-            .iter()
-            .filter(|program| program.rung == rung && !is_told(program));
+        let plain = programs().filter(|program| program.rung == rung && !is_told(program));
         let rows: Vec<&Program> = plain.collect();
         if rows.is_empty() {
             continue;
@@ -66,7 +67,7 @@ pub fn reference_page() -> String {
         }
     }
     page.push_str("\n## By subcommand\n\nSubcommands that are not here are L4.\n\n| programs | subcommands | rung | what | more with |\n|---|---|---|---|---|\n");
-    for program in PROGRAMS {
+    for program in programs() {
         let Rule::Subcommands(subs) = program.rule else {
             continue;
         };
@@ -116,7 +117,17 @@ fn raises(program: &Program) -> String {
         };
         format!("{}: {rung}, {}", options.join(" "), raise.does)
     };
-    let all: Vec<String> = program.raises.iter().map(one).collect();
+    let mut all: Vec<String> = program.raises.iter().map(one).collect();
+    if let Options::Plain(letters, words) = program.options {
+        let letters = letters.replace(':', "");
+        let letters = (!letters.is_empty()).then(|| code(&format!("-{letters}")));
+        let words = words.iter().map(|word| code(word.trim_end_matches('=')));
+        let plain: Vec<String> = letters.into_iter().chain(words).collect();
+        all.push(match plain.is_empty() {
+            true => "any option: L4".to_owned(),
+            false => format!("any option but {}: L4", plain.join(" ")),
+        });
+    }
     all.join("; ")
 }
 
@@ -124,6 +135,12 @@ fn raises(program: &Program) -> String {
 fn looked_at(rule: Rule) -> &'static str {
     match rule {
         Rule::Text => "its words are text",
+        Rule::Shows => "a word that is no option sets it: L4",
+        Rule::Test => {
+            "its words name files that are not opened; a name with a command in its index: L4"
+        }
+        Rule::Jobs => "what stands behind `-x` is looked through",
+        Rule::Coverage => "`run` is graded as Python is; reports are L3, all else L4",
         Rule::Printf => "its words are text; a variable that it sets counts",
         Rule::Names => "its words name files that are not opened",
         Rule::Reads => "its words name files that are read",
@@ -191,9 +208,31 @@ mod tests {
     }
 
     #[test]
+    fn a_program_that_runs_unasked_has_its_options_graded() {
+        for program in programs().filter(|program| program.rung < Rung::L3) {
+            let by_words = matches!(
+                program.rule,
+                Rule::Text
+                    | Rule::Shows
+                    | Rule::Names
+                    | Rule::Reads
+                    | Rule::Searches
+                    | Rule::Second
+                    | Rule::Ps
+                    | Rule::Works
+            );
+            assert!(
+                !by_words || program.options != Options::ByRule,
+                "{:?}",
+                program.names
+            );
+        }
+    }
+
+    #[test]
     fn every_program_is_graded_once() {
         let mut names = BTreeSet::new();
-        for program in PROGRAMS {
+        for program in programs() {
             for name in program.names {
                 assert!(names.insert(name), "{name} twice");
             }

@@ -207,8 +207,10 @@ impl Parser {
 
     /// Pipelines joined by `&&` and `||`.
     fn chain(&mut self, script: &mut Script) -> Result<(), Unread> {
+        let mut conditional = false;
         loop {
-            let pipeline = self.pipeline()?;
+            let mut pipeline = self.pipeline()?;
+            pipeline.conditional = std::mem::replace(&mut conditional, true);
             script.pipelines.push(pipeline);
             self.blanks()?;
             if !(self.take("&&") || self.take("||")) {
@@ -236,6 +238,7 @@ impl Parser {
         Ok(Pipeline {
             commands,
             background: false,
+            conditional: false,
         })
     }
 
@@ -269,7 +272,7 @@ impl Parser {
             && let Some(word) = self.arithmetic_command()?
         {
             let compound = Compound {
-                words: vec![word],
+                expressions: vec![word],
                 ..Compound::default()
             };
             return self.redirected(compound);
@@ -288,9 +291,9 @@ impl Parser {
                 .is_some_and(|c| matches!(c, ' ' | '\t' | '\n'))
         {
             self.at += 2;
-            let words = self.condition()?;
+            let tested = self.condition()?;
             let compound = Compound {
-                words,
+                tested,
                 ..Compound::default()
             };
             return self.redirected(compound);

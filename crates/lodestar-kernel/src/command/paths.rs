@@ -69,20 +69,21 @@ impl Places {
                     names.pop();
                 }
                 ".." if absolute && names.is_empty() => {}
-                name => names.push(name.to_lowercase()),
+                name => names.push(name.to_owned()),
             }
         }
         if absolute {
             names.insert(0, String::new());
-            let root = self.root.as_deref().map(str::to_lowercase);
-            let root = root.as_deref().map(|root| root.trim_end_matches('/'));
+            // `Project` and `project` are two folders; only what is looked for by its name is folded.
+            let root = self.root.as_deref();
+            let root = root.map(|root| root.trim_end_matches('/'));
             let joined = names.join("/");
             return match root.and_then(|root| joined.strip_prefix(root)) {
                 Some("") => Located::Inside(Vec::new()),
                 Some(below) if below.starts_with('/') => {
-                    Located::Inside(below.split('/').skip(1).map(str::to_owned).collect())
+                    Located::Inside(below.split('/').skip(1).map(str::to_lowercase).collect())
                 }
-                _ => Located::Outside(names),
+                _ => Located::Outside(folded(&names)),
             };
         }
         let unknown = names.first().is_some_and(|name| name.starts_with(MARK));
@@ -90,9 +91,15 @@ impl Places {
             .first()
             .is_some_and(|name| name == ".." || name.starts_with('~'));
         match climbs || (unknown && !place.is_empty()) {
-            true => Located::Outside(names),
-            false => Located::Inside(names),
+            true => Located::Outside(folded(&names)),
+            false => Located::Inside(folded(&names)),
         }
+    }
+
+    /// Whether a path is the project itself.
+    pub(super) fn is_root(&self, path: &str) -> bool {
+        let root = |place: &String| matches!(self.locate(place, path), Located::Inside(names) if names.is_empty());
+        self.current.iter().any(root)
     }
 
     /// Whether a path stays in the project from wherever it is read.
@@ -119,6 +126,11 @@ impl Places {
     }
 }
 
+/// Names as they are compared with those of credentials and of Lodestar: some file systems do not tell cases apart.
+fn folded(names: &[String]) -> Vec<String> {
+    names.iter().map(|name| name.to_lowercase()).collect()
+}
+
 const DEVICES: [&str; 9] = [
     "null", "stdin", "stdout", "stderr", "tty", "zero", "random", "urandom", "full",
 ];
@@ -139,6 +151,12 @@ fn judge(path: &str, located: &Located, to: Use, pattern: bool, grade: &mut Grad
     if is_own(names, writes, pattern) {
         let reason = format!("`{shown}` leads to what governs the agent, which no tool may reach");
         return grade.raise(Rung::L5, reason);
+    }
+    if writes && may_be_own(names) {
+        grade.raise(
+            Rung::L4,
+            format!("`{shown}` could lead to what governs the agent"),
+        );
     }
     let parts: Vec<&str> = names.iter().map(String::as_str).collect();
     if let ["", "dev", device, ..] = parts.as_slice() {
@@ -210,6 +228,46 @@ fn is_own(names: &[String], writes: bool, pattern: bool) -> bool {
             || names
                 .last()
                 .is_some_and(|last| NOT_MOVED.iter().any(|folder| same(last, folder))))
+}
+
+/// Whether names of which one is only known when it runs could lead there: the others have to be told.
+fn may_be_own(names: &[String]) -> bool {
+    PROTECTED.iter().any(|run| {
+        names.windows(run.len()).any(|window| {
+            let mut pairs = window.iter().zip(*run);
+            let told = pairs.clone().any(|(name, part)| name == part);
+            told && pairs.all(|(name, part)| name == part || could_be(name, part))
+        })
+    })
+}
+
+/// Whether a name of which something is only known when it runs could come to this one.
+fn could_be(name: &str, part: &str) -> bool {
+    let hidden = name.starts_with(MARK) && matches(name, part.trim_start_matches('.'));
+    name.contains(MARK) && (hidden || matches(name, part))
+}
+
+/// Whether a pattern or path leads to no file that governs the agent: by its ending, or into a folder.
+pub(super) fn is_narrow(path: &str) -> bool {
+    let path = path.strip_prefix("./").unwrap_or(path);
+    let (folder, name) = path.rsplit_once('/').unwrap_or(("", path));
+    let hidden = path.starts_with(['.', MARK]) || path.contains("/.");
+    let into = !folder.is_empty() && folder.chars().any(char::is_alphanumeric);
+    let plain = !name.contains(['*', '?', '[', MARK]);
+    !hidden && (name.is_empty() || into || plain && !name.is_empty() || is_narrow_name(name))
+}
+
+/// Whether a pattern for names has an ending that no file has which governs the agent.
+pub(super) fn is_narrow_name(pattern: &str) -> bool {
+    let ends = pattern
+        .rsplit_once('.')
+        .is_some_and(|(_, end)| !end.is_empty() && end.chars().all(char::is_alphanumeric));
+    let governs = |run: &&[&str]| {
+        run.last().is_some_and(|last| {
+            matches(pattern, last) || matches(pattern, last.trim_start_matches('.'))
+        })
+    };
+    ends && !PROTECTED.iter().any(governs)
 }
 
 /// Folders that hold credentials, wherever they lie.
@@ -455,6 +513,8 @@ mod tests {
             "~",
             "~root/x",
             "/",
+            "/srv/Project",
+            "/SRV/project/a",
         ] {
             assert!(!places.is_inside(outside), "{outside}");
         }

@@ -8,7 +8,7 @@ mod table;
 
 use lodestar_core::ladder::Rung;
 
-pub(super) use table::PROGRAMS;
+pub(super) use table::programs;
 
 /// One program, or several that are alike.
 #[derive(Debug)]
@@ -19,7 +19,20 @@ pub(super) struct Program {
     /// What it does, as half a sentence behind its name.
     pub(super) does: &'static str,
     pub(super) rule: Rule,
+    pub(super) options: Options,
     pub(super) raises: &'static [Raise],
+}
+
+/// Which options a program may be given.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Options {
+    /// Its rule looks at them.
+    ByRule,
+    /// Any: none of them writes, runs or fetches.
+    Free,
+    /// Letters, of which those before a colon take a value, and words, of which those that end in `=` do. Any
+    /// other is not known, and held.
+    Plain(&'static str, &'static [&'static str]),
 }
 
 /// How the words behind a program's name are looked at.
@@ -27,6 +40,8 @@ pub(super) struct Program {
 pub(super) enum Rule {
     /// They are text.
     Text,
+    /// They say how to show a value; a word that is no option sets it.
+    Shows,
     /// They name files that are looked at from outside.
     Names,
     /// They name files that are read.
@@ -56,12 +71,14 @@ pub(super) enum Rule {
     Cd,
     Chmod,
     Command,
+    Coverage,
     Dd,
     Env,
     Eval,
     Exec,
     Find,
     Git,
+    Jobs,
     Jq,
     Kill,
     Link,
@@ -74,6 +91,7 @@ pub(super) enum Rule {
     Set,
     Source,
     Tar,
+    Test,
     Trap,
     Unzip,
     Variables,
@@ -138,8 +156,21 @@ impl Program {
             rung,
             does,
             rule,
+            options: Options::ByRule,
             raises: &[],
         }
+    }
+
+    /// All its options are harmless.
+    const fn free(mut self) -> Self {
+        self.options = Options::Free;
+        self
+    }
+
+    /// Only these options are harmless.
+    const fn plain(mut self, letters: &'static str, words: &'static [&'static str]) -> Self {
+        self.options = Options::Plain(letters, words);
+        self
     }
 
     const fn raised(mut self, raises: &'static [Raise]) -> Self {
@@ -176,7 +207,5 @@ pub(super) fn find(name: &str) -> Option<&'static Program> {
         _ if name.starts_with("python3.") || name.starts_with("python2.") => "python3",
         name => name,
     };
-    PROGRAMS
-        .iter()
-        .find(|program| program.names.contains(&name))
+    programs().find(|program| program.names.contains(&name))
 }

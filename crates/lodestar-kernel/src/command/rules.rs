@@ -14,8 +14,8 @@ use lodestar_core::name::Excerpt;
 
 use super::expand::{Arg, Sure};
 use super::grade::{Grade, Grader, Stdin};
-use super::paths::Use;
-use super::programs::{Effect, Program, Rule};
+use super::paths::{MARK, Use};
+use super::programs::{Effect, Options, Program, Rule};
 pub(super) use git::ROWS as GIT;
 pub(super) use own::is_operator_word;
 
@@ -46,6 +46,7 @@ impl Grader {
             return;
         }
         self.raises(program, name, args, grade);
+        self.options(program, name, args, grade);
         match program.rule {
             Rule::Lodestar => return self.lodestar(args, grade),
             Rule::Git => return self.git(args, grade),
@@ -62,6 +63,10 @@ impl Grader {
         grade.raise(program.rung, format!("`{name}` {}", program.does));
         match program.rule {
             Rule::Text => {}
+            Rule::Shows => self.shows(program, name, args, grade),
+            Rule::Test => self.test(args, grade),
+            Rule::Jobs => self.jobs(args, stdin, grade),
+            Rule::Coverage => self.coverage(args, stdin, grade),
             Rule::Printf => self.printf(args, grade),
             Rule::Names => {
                 for arg in args.iter().filter(|arg| !arg.is_option()) {
@@ -168,6 +173,46 @@ impl Grader {
         }
     }
 
+    /// Options that nobody graded.
+    fn options(&self, program: &'static Program, name: &str, args: &[Arg], grade: &mut Grade) {
+        let Options::Plain(letters, words) = program.options else {
+            return;
+        };
+        for arg in args.iter().take_while(|arg| arg.text != "--") {
+            let could = arg.splits || arg.text.starts_with(MARK);
+            if arg.sure == Sure::Unknown && could && program.rung < Rung::L3 {
+                let reason = format!("which options `{name}` gets is only known when it runs");
+                grade.raise(Rung::L4, reason);
+            }
+            if arg.is_option() && !is_plain(&arg.text, letters, words) && !raised(program, arg) {
+                let shown = Excerpt::of(&arg.text);
+                grade.raise(Rung::L4, format!("nobody graded `{name} {shown}`"));
+            }
+            // Programs of the binary utilities take options from such a file.
+            if arg.text.starts_with('@') && TAKES_FILES.contains(&name) {
+                grade.raise(Rung::L4, format!("`{name}` takes options from a file"));
+            }
+        }
+    }
+
+    /// `date`, `hostname`: words that are neither options nor their values set what is shown.
+    fn shows(&self, program: &'static Program, name: &str, args: &[Arg], grade: &mut Grade) {
+        let Options::Plain(letters, words) = program.options else {
+            return;
+        };
+        let mut value = false;
+        for arg in args {
+            if std::mem::take(&mut value) {
+                continue;
+            }
+            match arg.is_option() {
+                true => value = takes_next(&arg.text, letters, words),
+                false if arg.text.starts_with('+') => {}
+                false => grade.raise(Rung::L4, format!("`{name}` would set what it shows")),
+            }
+        }
+    }
+
     /// A word that may come to be an option of a program whose options matter.
     fn no_options_unknown(
         &self,
@@ -220,7 +265,12 @@ impl Grader {
             self.places.judge(path, Use::Reads, arg.pattern, grade);
             let includes = arg.text.starts_with("-I") || arg.text.starts_with("-L");
             let assigned = path.split_once('=').map_or(path, |(_, value)| value);
-            let inside = self.places.is_inside(path) && self.places.is_inside(assigned);
+            // `-Wl,-o,/x` and `--emit=link=/x`: each part can be a path.
+            let part =
+                |part: &str| !part.starts_with(['/', '~', '.']) || self.places.is_inside(part);
+            let inside = self.places.is_inside(path)
+                && self.places.is_inside(assigned)
+                && arg.text.split([',', '=', ':', ';']).all(part);
             if !includes && !inside {
                 let shown = Excerpt::of(path);
                 grade.raise(Rung::L4, format!("`{shown}` leads out of the project"));
@@ -230,6 +280,46 @@ impl Grader {
             grade.raise(Rung::L4, "it would run outside the project");
         }
     }
+}
+
+/// Programs that read more of their options from `@file`.
+const TAKES_FILES: [&str; 4] = ["strings", "nm", "size", "readelf"];
+
+/// Whether an entry says what an option does.
+fn raised(program: &Program, arg: &Arg) -> bool {
+    let mut options = program.raises.iter().flat_map(|raise| raise.options);
+    options.any(|option| given(&arg.text, option).is_some())
+}
+
+/// Whether a word is an option that the list has: letters behind one dash, or a whole word.
+fn is_plain(text: &str, letters: &str, words: &[&str]) -> bool {
+    let head = text.split_inclusive('=').next().unwrap_or(text);
+    if words.contains(&text)
+        || words.contains(&head)
+        || words.contains(&format!("{text}=").as_str())
+    {
+        return true;
+    }
+    if text.starts_with("--") {
+        return false;
+    }
+    for c in text[1..].chars() {
+        match letters.find(c).filter(|_| c != ':') {
+            None => return false,
+            Some(at) if letters[at + c.len_utf8()..].starts_with(':') => return true,
+            Some(_) => {}
+        }
+    }
+    true
+}
+
+/// Whether the value of an option is the next word.
+fn takes_next(text: &str, letters: &str, words: &[&str]) -> bool {
+    if text.starts_with("--") {
+        return words.contains(&format!("{text}=").as_str());
+    }
+    let valued = |c: char| letters.contains(&format!("{c}:"));
+    text.find(valued).is_some_and(|at| at + 1 == text.len())
 }
 
 /// What stands behind an option in a word that gives it: the empty text where the value is the next word.

@@ -7,7 +7,7 @@ use super::expand::{self, Arg, Sure};
 use super::grade::{Grade, Grader, Stdin};
 use super::paths::{MARK, Use};
 use super::syntax::{Command, Expansion, Script, Simple, Word};
-use super::{DYNAMIC, characters, programs, variables};
+use super::{DYNAMIC, characters, paths, programs, variables};
 
 /// Folders of the system's own programs.
 const SYSTEM: [&str; 7] = [
@@ -71,7 +71,16 @@ impl Grader {
                 grade.reason.clear();
             }
             said = self.said(&args, &stdin);
-            self.program(&args, &stdin, &mut grade);
+            if self.calls(&args[0]) {
+                // Its body is graded where it stands.
+                self.judge_own(&args, &mut grade);
+                if grade.reason.is_empty() {
+                    let shown = Excerpt::of(&args[0].text);
+                    grade.reason = format!("`{shown}` is a function of this line");
+                }
+            } else {
+                self.program(&args, &stdin, &mut grade);
+            }
             for guess in self.guesses(&simple.words) {
                 self.program(&guess, &stdin, &mut grade);
             }
@@ -81,36 +90,71 @@ impl Grader {
         said
     }
 
+    /// Whether a word calls a function of this line that is there by now. A name of the table keeps its own grade,
+    /// and a path leads to a program, whatever the line calls its functions.
+    fn calls(&self, first: &Arg) -> bool {
+        let defined = |name: &str| {
+            self.defined
+                .iter()
+                .any(|(own, depth)| own == name && *depth == self.depth)
+        };
+        first.literal().is_some_and(|name| {
+            !name.contains('/') && programs::find(name).is_none() && defined(name)
+        })
+    }
+
     /// What a command says, as far as that is known: for what reads it.
     fn said(&self, args: &[Arg], stdin: &Stdin) -> Stdin {
         let words: Option<Vec<&str>> = args.iter().map(Arg::literal).collect();
         let name = args[0].literal().unwrap_or_default();
+        let names = self.names_files(args);
         match (name, words) {
             ("echo" | "printf", Some(words)) => Stdin::Text(words[1..].join(" ")),
-            _ if self.names_files(args) => Stdin::Names,
-            ("grep" | "head" | "tail" | "sort" | "uniq" | "rg" | "tac", _)
-                if *stdin == Stdin::Names =>
+            _ if names.is_some() => names.map_or(Stdin::Unknown, Stdin::Names),
+            ("grep" | "head" | "tail" | "sort" | "uniq" | "tac", _)
+                if matches!(stdin, Stdin::Names(_)) && args.iter().skip(1).all(keeps_lines) =>
             {
-                Stdin::Names
+                stdin.clone()
             }
             _ => Stdin::Unknown,
         }
     }
 
     /// Whether a command lists names of files in the project, and nothing else.
-    fn names_files(&self, args: &[Arg]) -> bool {
-        let mut words = args.iter().map(|arg| arg.text.as_str());
-        let lists = match (words.next(), words.next()) {
-            (Some("git"), Some("ls-files")) => true,
-            (Some("git"), Some("diff")) => args.iter().any(|arg| arg.text == "--name-only"),
-            (Some("find" | "fd" | "ls"), _) => !args.iter().any(|arg| {
-                arg.text.contains("print") && arg.text != "-print0" && arg.text != "-print"
-            }),
-            (Some("rg" | "grep"), _) => args.iter().any(|arg| {
-                arg.text == "--files"
-                    || arg.text == "--files-with-matches"
-                    || (arg.is_option() && !arg.text.starts_with("--") && arg.text.contains('l'))
-            }),
+    fn names_files(&self, args: &[Arg]) -> Option<Sure> {
+        let words: Vec<&str> = args.iter().map(|arg| arg.text.as_str()).collect();
+        let options: Vec<&str> = words
+            .iter()
+            .copied()
+            .filter(|word| word.starts_with('-'))
+            .collect();
+        let only = |plain: &[&str]| {
+            options
+                .iter()
+                .all(|option| plain.contains(&option.split('=').next().unwrap_or_default()))
+        };
+        let letters = |plain: &str| {
+            options
+                .iter()
+                .all(|option| option[1..].chars().all(|c| plain.contains(c)))
+        };
+        // Only options that add no text of their own to the names.
+        let lists = match words.as_slice() {
+            ["git", "ls-files", ..] => only(&LS_FILES),
+            ["git", "diff", ..] => options.contains(&"--name-only") && only(&NAME_ONLY),
+            ["find", ..] => only(&FINDS),
+            ["fd", ..] => only(&["-e", "-t", "-H", "-I", "-g", "-E", "-0", "-d"]),
+            ["ls", ..] => letters("1aAtrRSd"),
+            ["grep", ..] => {
+                let flags = |option: &&str| !option.starts_with("--") && option.contains('l');
+                options.iter().any(flags) && letters("lrRinEFwIse")
+            }
+            ["rg", ..] => {
+                (options.contains(&"-l") || options.contains(&"--files"))
+                    && only(&[
+                        "-l", "--files", "-g", "-t", "-i", "-F", "-w", "-e", "--hidden",
+                    ])
+            }
             _ => false,
         };
         let inside = |arg: &Arg| {
@@ -121,7 +165,8 @@ impl Grader {
             }
             arg.is_known() && self.places.is_inside(&arg.text) && grade.rung == Rung::L0
         };
-        lists && args.iter().skip(1).all(inside) && self.places.is_inside(".")
+        let known = lists && args.iter().skip(1).all(inside) && self.places.is_inside(".");
+        known.then(|| sure_of_list(&words))
     }
 
     fn arguments(&mut self, words: &[Word]) -> Option<Vec<Arg>> {
@@ -172,15 +217,35 @@ impl Grader {
             ["pwd"] | ["git", "rev-parse", "--show-toplevel"] => {
                 Some((".".to_owned(), Sure::Fixed))
             }
-            ["nproc"] | ["date" | "whoami" | "hostname" | "uname", ..] => {
+            ["nproc"] | ["whoami"] | ["hostname"] | ["date"] => Some(("0".to_owned(), Sure::Value)),
+            ["uname", option] if matches!(*option, "-s" | "-m" | "-r" | "-n") => {
                 Some(("0".to_owned(), Sure::Value))
             }
-            ["git", "rev-parse" | "merge-base", ..] => Some(("0".to_owned(), Sure::Value)),
+            ["date", format] | ["date", "-u", format] if is_time(format) => {
+                Some(("0".to_owned(), Sure::Value))
+            }
+            // What git does not know it says as it stands.
+            ["git", "rev-parse" | "merge-base", rest @ ..] => {
+                let said = |word: &&str| matches!(*word, "--short" | "--verify" | "-q" | "--quiet");
+                let commit = |word: &&&str| {
+                    let mut grade = Grade::new(Rung::L0, "");
+                    self.places.judge(word, Use::Reads, false, &mut grade);
+                    let plain = |c: char| c.is_ascii_alphanumeric() || "_-/@~^{}".contains(c);
+                    grade.rung == Rung::L0
+                        && self.places.is_inside(word)
+                        && !word.starts_with('-')
+                        && word.chars().all(plain)
+                };
+                let known = rest.iter().all(|word| said(word) || commit(&word));
+                known.then(|| ("0".to_owned(), Sure::Value))
+            }
             _ => {
                 let args: Vec<Arg> = words.iter().map(|word| Arg::fixed(word)).collect();
-                let names =
-                    !args.is_empty() && simple.redirects.is_empty() && self.names_files(&args);
-                names.then(|| (MARK.to_string(), Sure::Names))
+                if args.is_empty() || !simple.redirects.is_empty() {
+                    return None;
+                }
+                let sure = self.names_files(&args)?;
+                Some((MARK.to_string(), sure))
             }
         }
     }
@@ -198,6 +263,9 @@ impl Grader {
                     .judge(&arg.text, Use::Reads, arg.pattern, &mut grade);
                 let inside = grade.rung == Rung::L0 && self.places.is_inside(&arg.text);
                 sure = match inside && !arg.text.starts_with('-') {
+                    true if arg.pattern && !paths::is_narrow(&arg.text) => {
+                        sure.max(arg.sure).max(Sure::Wide)
+                    }
                     true => sure.max(arg.sure).max(Sure::Names),
                     false => Sure::Unknown,
                 };
@@ -290,16 +358,6 @@ impl Grader {
                 format!("`{shown}` is not written in plain letters"),
             );
         }
-        if self.functions.iter().any(|(own, _)| own == name) {
-            // Its body is graded where it stands; a name of the table keeps its own grade too.
-            if grade.reason.is_empty() {
-                grade.reason = format!("`{shown}` is a function of this line");
-            }
-            match programs::find(name) {
-                Some(_) => {}
-                None => return,
-            }
-        }
         let (folder, base) = match name.rsplit_once('/') {
             Some((folder, base)) => (Some(folder), base),
             None => (None, name),
@@ -348,6 +406,8 @@ impl Grader {
             matches!(
                 program.rule,
                 Rule::Text
+                    | Rule::Shows
+                    | Rule::Test
                     | Rule::Printf
                     | Rule::Names
                     | Rule::Searches
@@ -389,6 +449,9 @@ impl Grader {
         if arg.sure == Sure::Unknown {
             grade.raise(Rung::L4, "which file is written is only known when it runs");
         }
+        if arg.sure == Sure::Wide || (arg.pattern && !paths::is_narrow(&arg.text)) {
+            grade.raise(Rung::L4, "what governs the agent could be among the files");
+        }
         if arg.text == "-" {
             return;
         }
@@ -398,6 +461,134 @@ impl Grader {
             self.writes.push(text.to_owned());
         }
     }
+}
+
+/// Options of `git ls-files` that choose files.
+const LS_FILES: [&str; 12] = [
+    "-z",
+    "-c",
+    "-m",
+    "-o",
+    "-d",
+    "--",
+    "--cached",
+    "--modified",
+    "--others",
+    "--deleted",
+    "--exclude-standard",
+    "--full-name",
+];
+
+/// Options of `git diff` that go with names alone.
+const NAME_ONLY: [&str; 7] = [
+    "--name-only",
+    "--cached",
+    "--staged",
+    "--diff-filter",
+    "--relative",
+    "-z",
+    "--",
+];
+
+/// What `find` chooses files by, and how it says their names.
+const FINDS: [&str; 24] = [
+    "-name",
+    "-iname",
+    "-path",
+    "-ipath",
+    "-wholename",
+    "-regex",
+    "-iregex",
+    "-regextype",
+    "-type",
+    "-maxdepth",
+    "-mindepth",
+    "-newer",
+    "-size",
+    "-empty",
+    "-mtime",
+    "-mmin",
+    "-not",
+    "-o",
+    "-or",
+    "-a",
+    "-and",
+    "-prune",
+    "-print",
+    "-print0",
+];
+
+/// Whether what a command lists could be a file that governs the agent.
+pub(super) fn sure_of_list(words: &[&str]) -> Sure {
+    let operands = |skip: usize| {
+        let mut operands = words
+            .iter()
+            .skip(skip)
+            .filter(|word| !word.starts_with('-'))
+            .peekable();
+        operands.peek().is_some() && operands.all(|word| paths::is_narrow(word))
+    };
+    let has = |option: &str| words.contains(&option);
+    let narrow = match words {
+        ["find", ..] => {
+            let roots: Vec<&&str> = words[1..]
+                .iter()
+                .take_while(|word| !word.starts_with(['-', '(', '!']))
+                .collect();
+            let named = words
+                .windows(2)
+                .any(|two| matches!(two[0], "-name" | "-iname") && paths::is_narrow_name(two[1]));
+            let all = !["-o", "-or", "-not", "!"].iter().any(|word| has(word));
+            (named && all) || (!roots.is_empty() && roots.iter().all(|root| paths::is_narrow(root)))
+        }
+        ["git", "ls-files", ..] => operands(2),
+        ["ls", ..] => operands(1),
+        ["fd", ..] => has("-e"),
+        ["rg", ..] if has("--files") => has("-t") || operands(1),
+        ["grep" | "rg", ..] => {
+            let pattern = words
+                .iter()
+                .skip(1)
+                .position(|word| !word.starts_with('-'))
+                .map_or(words.len(), |at| at + 2);
+            has("-t") || operands(pattern)
+        }
+        _ => false,
+    };
+    match narrow {
+        true => Sure::Names,
+        false => Sure::Wide,
+    }
+}
+
+/// Whether an argument of a filter leaves each line whole.
+fn keeps_lines(arg: &Arg) -> bool {
+    let plain = |c: char| "vwixEFunrVs".contains(c) || c.is_ascii_digit();
+    arg.is_known()
+        && (!arg.is_option()
+            || arg.text == "-e"
+            || (!arg.text.starts_with("--") && arg.text[1..].chars().all(plain)))
+}
+
+/// Whether a format of `date` comes to digits and what stands between them.
+fn is_time(format: &str) -> bool {
+    let Some(format) = format.strip_prefix("+%") else {
+        return false;
+    };
+    let mut chars = format.chars();
+    chars.next().is_some_and(|c| "YymdHMSsjFTN".contains(c))
+        && loop {
+            match chars.next() {
+                None => break true,
+                Some('%') => {
+                    if !chars.next().is_some_and(|c| "YymdHMSsjFTN".contains(c)) {
+                        break false;
+                    }
+                }
+                Some(c) if c.is_ascii_digit() || "-_:.TZ".contains(c) => {}
+                Some(_) => break false,
+            }
+        }
 }
 
 /// The one simple command of a script that has no other.

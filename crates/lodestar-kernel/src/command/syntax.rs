@@ -1,8 +1,8 @@
 //! What a command line is made of, once it is parsed.
 //!
 //! The tree keeps what grading needs and nothing else: which programs run with which words, what else is run
-//! on the way (substitutions, functions, branches), and which files redirections open. Whether parts are joined
-//! by `;`, `&&` or `||` makes no difference to the strictest of them, so it is not kept.
+//! on the way (substitutions, functions, branches), and which files redirections open. Whether a part runs
+//! makes no difference to the strictest of them; only what it leaves behind, such as a function, is not counted on.
 
 use thiserror::Error;
 
@@ -36,6 +36,8 @@ pub(super) struct Script {
 pub(super) struct Pipeline {
     pub(super) commands: Vec<Command>,
     pub(super) background: bool,
+    /// Whether it stands behind `&&` or `||`, so that it may not run.
+    pub(super) conditional: bool,
 }
 
 #[derive(Debug)]
@@ -57,8 +59,12 @@ pub(super) struct Simple {
 
 #[derive(Debug, Default)]
 pub(super) struct Compound {
-    /// Words that are expanded but not run: subjects and patterns of `case`, conditions, arithmetic.
+    /// Words that are expanded but not run: subjects and patterns of `case`.
     pub(super) words: Vec<Word>,
+    /// Words between `[[` and `]]`.
+    pub(super) tested: Vec<Word>,
+    /// Arithmetic.
+    pub(super) expressions: Vec<Word>,
     /// What `for` takes one after the other.
     pub(super) each: Option<(String, Vec<Word>)>,
     /// Whether it is a loop.
@@ -113,6 +119,16 @@ pub(super) enum Unit {
     Expansion(usize, bool),
 }
 
+impl Unit {
+    /// The character, where it is one.
+    pub(super) fn text(&self) -> Option<char> {
+        match self {
+            Self::Bare(c) | Self::Quoted(c) => Some(*c),
+            Self::Expansion(..) => None,
+        }
+    }
+}
+
 #[derive(Debug)]
 pub(super) enum Expansion {
     /// `$name`, `${name…}`, with what stands after the name.
@@ -124,6 +140,8 @@ pub(super) enum Expansion {
         length: bool,
         /// `${name:=…}`.
         assigns: bool,
+        /// `${name[…]}`: an expression, unless it is `@` or `*`.
+        index: Option<Word>,
         rest: Word,
     },
     Command(Script),

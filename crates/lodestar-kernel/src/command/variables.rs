@@ -4,6 +4,7 @@ use lodestar_core::ladder::Rung;
 use lodestar_core::name::Excerpt;
 
 use super::grade::Grade;
+use super::paths::Places;
 use super::syntax::{Command, Expansion, Script, Simple, Word};
 
 /// Names, or begins of names that end in `*`, of variables that decide which code runs, where it is found, or
@@ -128,6 +129,59 @@ const DECIDING: &[&str] = &[
     "DBUS_*",
     "DISPLAY",
     "WAYLAND_DISPLAY",
+    "AS",
+    "CPP",
+    "RM",
+    "M4",
+    "LEX",
+    "YACC",
+    "MAKE*",
+    "CMAKE_*",
+    "CTEST_*",
+    "*_LAUNCHER",
+    "*_COMPILER",
+    "*FLAGS",
+    "GCC_*",
+    "COMPILER_PATH",
+    "LIBRARY_PATH",
+    "LLVM_*",
+    "*SAN_OPTIONS",
+    "CARGO",
+    "CARGO_*",
+    "GO*",
+    "NODE_*",
+    "JAVA_*",
+    "MAVEN_*",
+    "GRADLE_*",
+    "PYTHON*",
+    "COVERAGE_*",
+    "MYPY*",
+    "RUBY*",
+    "GEM_*",
+    "BUNDLE_*",
+    "PHP_*",
+    "COMPOSER_*",
+    "PERL_*",
+    "R_*",
+    "JULIA_*",
+    "NIX_*",
+    "TAPE",
+    "RSYNC_*",
+    "GZIP",
+    "XZ_*",
+    "ZSTD_*",
+    "BC_ENV_ARGS",
+    "ACK*",
+    "BAT_*",
+    "MAN*",
+    "GROFF_*",
+    "INFOPATH",
+    "INPUTRC",
+    "TERMCAP",
+    "HOSTALIASES",
+    "RES_OPTIONS",
+    "MALLOC_*",
+    "GLIBC_*",
 ];
 
 /// Of the shell's record of what was typed.
@@ -188,13 +242,12 @@ const HARMLESS: &[&str] = &[
     "SOURCE_DATE_EPOCH",
     "JOBS",
     "BASH_SILENCE_DEPRECATION_WARNING",
+    "CMAKE_BUILD_TYPE",
+    "CMAKE_EXPORT_COMPILE_COMMANDS",
 ];
 
-/// Variables whose value names no file and no option.
-pub(super) const NUMBERS: &[&str] = &[
-    "?", "#", "$", "!", "-", "RANDOM", "SECONDS", "LINENO", "UID", "EUID", "PPID", "BASHPID",
-    "SHLVL", "COLUMNS", "LINES",
-];
+/// Variables whose value names no file and no option, and that no line can set.
+pub(super) const NUMBERS: &[&str] = &["?", "#", "$", "!", "-"];
 
 /// Parts of names that credentials have.
 const CREDENTIALS: &[&str] = &[
@@ -279,6 +332,22 @@ fn is_own(name: &str) -> bool {
     name.to_ascii_uppercase().starts_with("LODESTAR_")
 }
 
+/// What a program that is started finds in a variable: a path that leads out of the project, or a command.
+pub(super) fn judge_exported(name: &str, value: &str, places: &Places, grade: &mut Grade) {
+    let shown = Excerpt::of(name);
+    let address = value.contains("://");
+    let outside = |part: &str| part.starts_with(['/', '~', '.']) && !places.is_inside(part);
+    if !address && value.split([':', ',', ';', ' ', '=']).any(outside) {
+        grade.raise(
+            Rung::L4,
+            format!("`{shown}` leads programs out of the project"),
+        );
+    }
+    if value.contains([';', '|', '&', '`', '$', '<', '>', '(']) && !address {
+        grade.raise(Rung::L4, format!("`{shown}` holds what reads as a command"));
+    }
+}
+
 /// Shells look for code in values when they compute with them.
 pub(super) fn judge_value(text: &str, grade: &mut Grade) {
     if text.contains("[") && (text.contains("$(") || text.contains('`')) {
@@ -286,8 +355,8 @@ pub(super) fn judge_value(text: &str, grade: &mut Grade) {
     }
 }
 
-/// Whether anything in these scripts could set a variable.
-pub(super) fn sets(scripts: &[Script], name: &str) -> bool {
+/// Whether anything in these scripts could set a variable; of no name, any variable.
+pub(super) fn sets(scripts: &[Script], name: Option<&str>) -> bool {
     scripts.iter().any(|script| {
         let mut commands = script
             .pipelines
@@ -297,15 +366,21 @@ pub(super) fn sets(scripts: &[Script], name: &str) -> bool {
     })
 }
 
-fn command_sets(command: &Command, name: &str) -> bool {
+pub(super) fn command_sets(command: &Command, name: Option<&str>) -> bool {
     match command {
         Command::Simple(simple) => simple_sets(simple, name),
         Command::Compound(compound) => {
-            compound.each.as_ref().is_some_and(|(own, _)| own == name)
+            let each = compound.each.as_ref();
+            each.is_some_and(|(own, _)| name.is_none_or(|name| own == name))
+                || compound
+                    .expressions
+                    .iter()
+                    .any(|word| arithmetic_names(word, name))
                 || compound
                     .words
                     .iter()
-                    .any(|word| arithmetic_names(word, name))
+                    .chain(&compound.tested)
+                    .any(|word| expansion_sets(word, name))
                 || sets(&compound.scripts, name)
         }
         Command::Subshell(script, _) => sets(std::slice::from_ref(script), name),
@@ -313,8 +388,8 @@ fn command_sets(command: &Command, name: &str) -> bool {
     }
 }
 
-fn simple_sets(simple: &Simple, name: &str) -> bool {
-    const SETTERS: [&str; 14] = [
+fn simple_sets(simple: &Simple, name: Option<&str>) -> bool {
+    const SETTERS: [&str; 16] = [
         "read",
         "export",
         "declare",
@@ -329,38 +404,40 @@ fn simple_sets(simple: &Simple, name: &str) -> bool {
         "getopts",
         "eval",
         "builtin",
+        "trap",
+        "wait",
     ];
     let words = simple.words.iter().map(Word::literal);
     let mut words = words.skip_while(|word| matches!(word.as_deref(), Some("command" | "builtin")));
     let setter = match words.next() {
-        Some(Some(first)) => SETTERS.contains(&first.as_str()) || first == "source" || first == ".",
+        // A file that is run in this shell can set anything.
+        Some(Some(first)) if first == "source" || first == "." => return true,
+        Some(Some(first)) => SETTERS.contains(&first.as_str()),
         Some(None) => true,
         None => false,
     };
-    let own = |text: &str| {
-        let end = text.find(['=', '[', '+']).unwrap_or(text.len());
-        &text[..end] == name
-    };
-    simple.assigns.iter().any(|assign| assign.name == name)
-        || (setter && words.any(|word| word.is_none_or(|text| own(&text) || text.contains(name))))
+    let named = |text: &str| name.is_none_or(|name| text.contains(name));
+    let assigned = |own: &str| name.is_none_or(|name| own == name);
+    simple.assigns.iter().any(|assign| assigned(&assign.name))
+        || (setter && words.any(|word| word.is_none_or(|text| named(&text))))
         || simple.words.iter().any(|word| expansion_sets(word, name))
 }
 
-fn expansion_sets(word: &Word, name: &str) -> bool {
+fn expansion_sets(word: &Word, name: Option<&str>) -> bool {
     word.expansions.iter().any(|expansion| match &**expansion {
         Expansion::Parameter {
             name: own,
             assigns,
             rest,
             ..
-        } => (*assigns && own == name) || expansion_sets(rest, name),
+        } => (*assigns && name.is_none_or(|name| own == name)) || expansion_sets(rest, name),
         Expansion::Arithmetic(inner) => arithmetic_names(inner, name),
         Expansion::Command(_) | Expansion::Process(_) => false,
     })
 }
 
 /// Whether an expression names a variable: it could set it.
-fn arithmetic_names(word: &Word, name: &str) -> bool {
+fn arithmetic_names(word: &Word, name: Option<&str>) -> bool {
     let text: String = word
         .units
         .iter()
@@ -369,5 +446,6 @@ fn arithmetic_names(word: &Word, name: &str) -> bool {
             super::syntax::Unit::Expansion(..) => ' ',
         })
         .collect();
-    (text.contains(name) && text.contains(['=', '+', '-'])) || expansion_sets(word, name)
+    let named = name.is_none_or(|name| text.contains(name));
+    (named && text.contains(['=', '+', '-'])) || expansion_sets(word, name)
 }

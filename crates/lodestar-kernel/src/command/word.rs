@@ -129,12 +129,17 @@ impl Parser {
 
     fn dollar(&mut self, word: &mut Word, quoted: bool) -> Result<(), Unread> {
         self.next()?;
+        self.not_continued()?;
         let Some(c) = self.peek() else {
             word.push_text("$", quoted);
             return Ok(());
         };
         match c {
             '(' => {
+                self.at += 1;
+                let continued = self.not_continued();
+                self.at -= 1;
+                continued?;
                 if self.peek_at(1) == Some('(') {
                     let start = self.at;
                     self.at += 2;
@@ -184,7 +189,18 @@ impl Parser {
             self.next()?;
             name.push(c);
         }
+        self.not_continued()?;
         Ok(name)
+    }
+
+    /// Shells join lines before they look for what `$` begins: here that would have to be guessed.
+    fn not_continued(&self) -> Result<(), Unread> {
+        match self.looking_at("\\\n") {
+            true => Err(Unread::Foreign(
+                "an expansion that goes on in the next line",
+            )),
+            false => Ok(()),
+        }
     }
 
     /// What stands behind `${`.
@@ -203,10 +219,13 @@ impl Parser {
                 _ => return Err(Unread::Foreign("an expansion that has no name")),
             }
         }
+        self.not_continued()?;
         let mut rest = Word::default();
+        let mut index = None;
         if self.peek() == Some('[') {
             self.next()?;
-            rest = self.subscript()?.ok_or(Unread::Open("an index"))?;
+            index = Some(self.subscript()?.ok_or(Unread::Open("an index"))?);
+            self.not_continued()?;
         }
         let transforms = self.peek() == Some('@');
         let assigns = self.looking_at(":=") || self.looking_at("=");
@@ -221,6 +240,7 @@ impl Parser {
                 Some('\'') => self.single(&mut rest)?,
                 Some('"') => self.double(&mut rest)?,
                 Some('\\') => {
+                    self.not_continued()?;
                     self.next()?;
                     if let Some(c) = self.next()? {
                         rest.push_text(c.encode_utf8(&mut [0; 4]), true);
@@ -241,6 +261,7 @@ impl Parser {
             indirect: indirect || transforms,
             length,
             assigns,
+            index,
             rest,
         })
     }
@@ -302,7 +323,10 @@ impl Parser {
                         ' ' | '\t' | '\n' | '_' | '+' | '-' | '*' | '/' | '%' | '<' | '>' | '='
                         | '!' | '&' | '|' | '^' | '~' | '?' | ':' | ',' | '#' | '[' | ']' | '.'
                         | ';' => {}
-                        _ => return Ok(None),
+                        _ => {
+                            self.not_continued()?;
+                            return Ok(None);
+                        }
                     }
                     self.next()?;
                     word.push_text(c.encode_utf8(&mut [0; 4]), false);
@@ -391,6 +415,7 @@ fn parameter(name: String, rest: Word) -> Expansion {
         indirect: false,
         length: false,
         assigns: false,
+        index: None,
         rest,
     }
 }

@@ -39,7 +39,7 @@ impl Parser {
             let word = self
                 .arithmetic_command()?
                 .ok_or(Unread::Foreign("an arithmetic loop that is not plain"))?;
-            compound.words.push(word);
+            compound.expressions.push(word);
         } else {
             let name = self.word()?.bare().filter(|name| is_name(name));
             let name = name.ok_or(Unread::Missing("the name of a variable"))?;

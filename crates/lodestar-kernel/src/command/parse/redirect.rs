@@ -156,6 +156,8 @@ impl Parser {
 
     pub(super) fn here_text(&mut self, pending: &Pending) -> Result<String, Unread> {
         let mut text = String::new();
+        let mut joined = String::new();
+        let mut parts = 0usize;
         loop {
             if self.peek().is_none() {
                 return Err(Unread::Open("a here-document"));
@@ -163,6 +165,22 @@ impl Parser {
             let mut line = String::new();
             while let Some(c) = self.next()?.filter(|c| *c != '\n') {
                 line.push(c);
+            }
+            // Lines that are joined can make a delimiter, or take one in.
+            if pending.expands {
+                let escapes = line.chars().rev().take_while(|c| *c == '\\').count();
+                let continues = escapes % 2 == 1;
+                let this = line.trim_start_matches('\t');
+                joined.push_str(&this[..this.len() - usize::from(continues)]);
+                let ends = |text: &str| text.trim_start_matches('\t') == pending.delimiter;
+                if (parts > 0 || continues) && (ends(&joined) || ends(this)) {
+                    return Err(Unread::Foreign("a delimiter beside a line that goes on"));
+                }
+                parts += 1;
+                if !continues {
+                    joined.clear();
+                    parts = 0;
+                }
             }
             let line = match pending.tabs {
                 true => line.trim_start_matches('\t'),

@@ -10,6 +10,11 @@ const MORE: [&str; 9] = [
     "system", "getline", "ENVIRON", "PROCINFO", "ARGV", "/inet", "@load", "@include", "@",
 ];
 
+/// Words behind which a slash opens a regular expression.
+const DIVIDES_NOT: [&str; 10] = [
+    "print", "printf", "return", "in", "else", "do", "case", "exit", "getline", "delete",
+];
+
 impl Grader {
     pub(super) fn awk(&mut self, args: &[Arg], grade: &mut Grade) {
         let mut program = true;
@@ -67,6 +72,7 @@ fn redirects(text: &str) -> bool {
     let mut prints = false;
     let mut last = ' ';
     let mut word = String::new();
+    let mut before = String::new();
     while at < chars.len() {
         let c = chars[at];
         at += 1;
@@ -76,7 +82,9 @@ fn redirects(text: &str) -> bool {
             continue;
         }
         prints |= word.starts_with("print");
-        let before = std::mem::take(&mut word);
+        if !word.is_empty() {
+            before = std::mem::take(&mut word);
+        }
         match c {
             '"' => {
                 while chars.get(at).is_some_and(|c| *c != '"') {
@@ -86,9 +94,11 @@ fn redirects(text: &str) -> bool {
                 last = 'x';
                 continue;
             }
+            // Behind a parenthesis it can be either, and what a quote opens there is not clear.
+            '/' if last == ')' && chars[at..].contains(&'"') => return true,
             // A slash behind an operand divides; elsewhere it opens a regular expression.
             '/' if !(last.is_ascii_alphanumeric() || matches!(last, ')' | ']' | '_' | '$'))
-                || matches!(before.as_str(), "print" | "return" | "in") =>
+                || DIVIDES_NOT.contains(&before.as_str()) =>
             {
                 while chars.get(at).is_some_and(|c| *c != '/') {
                     if chars[at] == '\n' || chars[at] == '[' {
@@ -105,6 +115,8 @@ fn redirects(text: &str) -> bool {
                     at += 1;
                 }
             }
+            // A statement goes on behind an escape, a comma and the like.
+            '\n' if matches!(last, '\\' | ',' | '&' | '|') => {}
             ';' | '\n' | '{' | '}' => prints = false,
             '|' if chars.get(at) == Some(&'|') => at += 1,
             '|' => return true,
@@ -113,6 +125,7 @@ fn redirects(text: &str) -> bool {
         }
         if !c.is_whitespace() {
             last = c;
+            before.clear();
         }
     }
     false

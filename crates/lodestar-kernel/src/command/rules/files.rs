@@ -4,23 +4,39 @@ use lodestar_core::ladder::Rung;
 use lodestar_core::name::Excerpt;
 
 use super::given;
-use crate::command::expand::Arg;
+use crate::command::expand::{Arg, Sure};
 use crate::command::grade::{Grade, Grader};
-use crate::command::paths::Use;
+use crate::command::paths::{MARK, Use};
 use crate::command::programs::Program;
+use crate::command::simple::sure_of_list;
+use crate::command::variables::{judge_set, judge_value};
+
+const UNPACKED: &str = "what is put into the folder itself could be what governs the agent";
 
 impl Grader {
     pub(super) fn printf(&mut self, args: &[Arg], grade: &mut Grade) {
-        if let [option, name, rest @ ..] = args
-            && option.text == "-v"
-        {
-            match name.literal() {
-                Some(name) => crate::command::variables::judge_set(name, false, grade),
-                None => grade.raise(Rung::L4, "which variable is set is only known when it runs"),
-            }
-            for arg in rest {
-                crate::command::variables::judge_value(&arg.text, grade);
-            }
+        let Some(first) = args.first() else {
+            return;
+        };
+        if first.sure == Sure::Unknown && first.text.starts_with(MARK) {
+            grade.raise(
+                Rung::L4,
+                "what `printf` could set is only known when it runs",
+            );
+        }
+        let Some(attached) = first.text.strip_prefix("-v") else {
+            return;
+        };
+        let name = match attached {
+            "" => args.get(1).and_then(Arg::literal),
+            name => first.literal().and(Some(name)),
+        };
+        match name {
+            Some(name) => judge_set(name, false, grade),
+            None => grade.raise(Rung::L4, "which variable is set is only known when it runs"),
+        }
+        for arg in args {
+            judge_value(&arg.text, grade);
         }
     }
 
@@ -77,16 +93,31 @@ impl Grader {
         let Some((last, sources)) = operands.split_last() else {
             return;
         };
+        let links = args.iter().any(|arg| {
+            let options = ["-s", "-l", "--symbolic-link", "--link"];
+            options
+                .iter()
+                .any(|option| given(&arg.text, option).is_some())
+        });
         for source in sources {
             match name {
-                // What is moved away is written too.
+                // What is moved away is written too, and what is written through a link.
                 "mv" => self.writes_file(source, grade),
+                _ if links => self.writes_file(source, grade),
                 _ => self.reads_file(source, grade),
             }
             self.places
                 .judge(&source.text, Use::ReadsBelow, source.pattern, grade);
         }
         self.writes_file(last, grade);
+        let recursive = args.iter().any(|arg| {
+            ["-r", "-R", "-a", "--recursive", "--archive"]
+                .iter()
+                .any(|option| given(&arg.text, option).is_some())
+        });
+        if recursive && self.places.is_root(&last.text) {
+            grade.raise(Rung::L4, UNPACKED);
+        }
     }
 
     pub(super) fn second(&mut self, name: &str, args: &[Arg], grade: &mut Grade) {
@@ -133,10 +164,7 @@ impl Grader {
             .filter(|arg| !arg.is_option() || is_mode(&arg.text));
         if let Some(mode) = operands.next() {
             let text = mode.text.as_str();
-            let octal =
-                text.len() >= 4 && text.chars().all(|c| c.is_digit(8)) && !text.starts_with('0');
-            let symbolic = text.contains('s') || text.contains('t');
-            if octal || symbolic || !mode.is_known() || text.starts_with("0o") {
+            if !mode.is_known() || text.split(',').any(is_special) {
                 grade.raise(
                     Rung::L4,
                     format!(
@@ -240,14 +268,24 @@ impl Grader {
             "--exclude-vcs",
             "--test-label",
         ];
-        let letters = |arg: &Arg| match arg.text.strip_prefix('-') {
-            Some(rest) if !rest.starts_with('-') => rest.to_owned(),
-            _ => String::new(),
+        // Letters behind a dash, up to one that takes the rest of the word; the first word needs no dash, and its
+        // values are the words behind it.
+        let letters = |at: usize, arg: &Arg| -> String {
+            match arg.text.strip_prefix('-') {
+                Some(rest) if rest.starts_with('-') => String::new(),
+                Some(rest) => {
+                    let end = rest.find(['f', 'C', 'X', 'b', 'H', 'V', 'N']);
+                    rest[..end.map_or(rest.len(), |end| end + 1)].to_owned()
+                }
+                None if at == 0 => arg.text.clone(),
+                None => String::new(),
+            }
         };
-        let mut mode: String = args.iter().map(letters).collect();
-        if let Some(first) = args.first().filter(|first| !first.is_option()) {
-            mode.push_str(&first.text);
-        }
+        let mode: String = args
+            .iter()
+            .enumerate()
+            .map(|(at, arg)| letters(at, arg))
+            .collect();
         let long = |name: &str| args.iter().any(|arg| arg.text == name);
         let lists = (mode.contains('t') || long("--list")) && !mode.contains(['x', 'c', 'r', 'u']);
         match lists && !long("--extract") && !long("--create") && !long("--get") {
@@ -258,7 +296,9 @@ impl Grader {
         for (at, arg) in args.iter().enumerate() {
             let head = arg.text.split('=').next().unwrap_or_default();
             let known = !head.starts_with("--") || head == "--" || PLAIN.contains(&head);
-            let runs = letters(arg).contains(['I', 'F', 'P']);
+            // Not `I` and `F`, which run programs, `T`, whose file can hold options, and `P`, which leaves the folder.
+            const LETTERS: &str = "ctxrudvzjJZafhkpOmSoCXbHVNiBwW0123456789";
+            let runs = !letters(at, arg).chars().all(|c| LETTERS.contains(c));
             if !known || runs {
                 let shown = Excerpt::of(&arg.text);
                 grade.raise(
@@ -274,12 +314,20 @@ impl Grader {
                 );
             }
             // `tar cf host:file` goes to another machine.
-            if arg.text.contains(':') && at > 0 && !arg.is_option() {
+            let dated = ["--exclude", "--mtime"].contains(&head);
+            if arg.text.contains(':') && !dated {
                 grade.raise(
                     Rung::L4,
                     "`tar` takes a name with a colon for another machine",
                 );
             }
+        }
+        let extracts = mode.contains('x') || long("--extract") || long("--get");
+        let elsewhere = args.iter().enumerate().any(|(at, arg)| {
+            letters(at, arg).contains('C') || given(&arg.text, "--directory").is_some()
+        });
+        if extracts && !elsewhere {
+            grade.raise(Rung::L4, UNPACKED);
         }
         match lists {
             true => self.reads_all("tar", args, Use::Reads, grade),
@@ -295,6 +343,10 @@ impl Grader {
             true => self.reads_all("unzip", args, Use::Reads, grade),
             false => {
                 grade.raise(Rung::L3, "`unzip` unpacks files");
+                let to = |arg: &Arg| arg.text.starts_with("-d") || arg.text == "-p";
+                if !args.iter().any(to) {
+                    grade.raise(Rung::L4, UNPACKED);
+                }
                 self.works(args, grade);
             }
         }
@@ -347,7 +399,14 @@ impl Grader {
                     .iter()
                     .position(|arg| matches!(arg.text.as_str(), ";" | "+"));
                 let end = end.map_or(args.len(), |end| at + 1 + end);
-                self.each_file(&args[at + 1..end], inside, grade);
+                let words: Vec<&str> = std::iter::once("find")
+                    .chain(args[..at].iter().map(|arg| arg.text.as_str()))
+                    .collect();
+                let sure = match inside {
+                    true => sure_of_list(&words),
+                    false => Sure::Unknown,
+                };
+                self.each_file(&args[at + 1..end], sure, grade);
                 if word == "-execdir" || word == "-okdir" {
                     grade.raise(Rung::L3, "`find` runs a program in each folder");
                 }
@@ -358,11 +417,21 @@ impl Grader {
     }
 }
 
+/// Whether a part of a mode sets the bits for another user, group or owner, or is not understood.
+fn is_special(part: &str) -> bool {
+    let rights = part.trim_start_matches(['u', 'g', 'o', 'a']);
+    let rights = rights.trim_start_matches(['+', '-', '=']);
+    match rights.starts_with(|c: char| c.is_ascii_digit()) {
+        true => u32::from_str_radix(rights, 8).map_or(true, |bits| bits & 0o7000 != 0),
+        false => !rights.chars().all(|c| "rwxXugo+-=".contains(c)),
+    }
+}
+
 fn is_mode(text: &str) -> bool {
     text.len() > 1
         && text[1..]
             .chars()
-            .all(|c| matches!(c, 'r' | 'w' | 'x' | 'X' | 's' | 't' | ','))
+            .all(|c| matches!(c, 'r' | 'w' | 'x' | 'X' | 's' | 't' | ',' | '0'..='7'))
         && text.starts_with('-')
         && text != "-R"
 }

@@ -25,6 +25,7 @@ const SHOWS: &[&str] = &[
     "-O",
     "--exec",
     "--show-signature",
+    "--lost-found",
 ];
 
 /// The subcommands that are graded; all others are held.
@@ -44,7 +45,6 @@ pub(in crate::command) const ROWS: &[Row] = &[
             "count-objects",
             "check-ignore",
             "check-attr",
-            "var",
             "version",
             "whatchanged",
             "cherry",
@@ -55,7 +55,6 @@ pub(in crate::command) const ROWS: &[Row] = &[
             "diff-tree",
             "diff-index",
             "diff-files",
-            "help",
         ],
         L0,
         "looks at the repository",
@@ -94,6 +93,9 @@ pub(in crate::command) const ROWS: &[Row] = &[
             "--force",
             "-M",
             "-C",
+            "-u",
+            "--set-upstream-to",
+            "--unset-upstream",
             "--edit-description",
         ],
     ),
@@ -123,7 +125,6 @@ pub(in crate::command) const ROWS: &[Row] = &[
             "apply",
             "cherry-pick",
             "revert",
-            "format-patch",
         ],
         L3,
         "changes the repository or the folder, and can be taken back",
@@ -136,9 +137,27 @@ pub(in crate::command) const ROWS: &[Row] = &[
             "--separate-git-dir",
             "-f",
             "--force",
-            "--output-directory",
             "--strategy",
+            "--build-fake-ancestor",
         ],
+    ),
+    (
+        &["format-patch"],
+        L3,
+        "writes commits to files",
+        &[
+            "-o",
+            "--output-directory",
+            "--output",
+            "--ext-diff",
+            "--textconv",
+        ],
+    ),
+    (
+        &["help"],
+        L0,
+        "shows a manual",
+        &["-w", "--web", "-i", "--info"],
     ),
     (
         &["commit"],
@@ -231,6 +250,15 @@ impl Grader {
                     .any(|option| given(&arg.text, option).is_some())
             })
         };
+        let only = |options: &[&str]| {
+            let given = rest
+                .iter()
+                .filter(|arg| arg.text.starts_with('-') && arg.text != "-");
+            given.into_iter().all(|arg| {
+                let head = arg.text.split('=').next().unwrap_or_default();
+                options.contains(&head)
+            })
+        };
         let operands: Vec<&str> = rest
             .iter()
             .filter(|arg| !arg.is_option())
@@ -255,8 +283,14 @@ impl Grader {
                     "--delete",
                     "-m",
                     "-M",
+                    "--move",
+                    "-c",
                     "-C",
+                    "--copy",
+                    "-f",
                     "--force",
+                    "-u",
+                    "--set-upstream-to",
                     "--unset-upstream",
                     "--edit-description",
                 ]) {
@@ -265,7 +299,16 @@ impl Grader {
                 }
             }
             "tag" if operands.is_empty() || has(&["-l", "--list"]) => {
-                match has(&["-d", "-s", "-f", "--delete"]) {
+                match has(&[
+                    "-d",
+                    "-s",
+                    "-u",
+                    "-f",
+                    "--delete",
+                    "--sign",
+                    "--local-user",
+                    "--force",
+                ]) {
                     true => (L4, "changes tags"),
                     false => (L0, "lists tags"),
                 }
@@ -283,7 +326,8 @@ impl Grader {
                 _ => (L4, "reaches or changes other repositories"),
             },
             "config" => match (
-                has(&["--get", "get"]) || first == Some("get"),
+                (has(&["--get", "get"]) || first == Some("get"))
+                    && only(&["--get", "--global", "--local", "--system", "--show-origin"]),
                 operands.last(),
             ) {
                 (true, Some(key)) if operands.len() <= 2 && is_shown(key) => {
@@ -311,10 +355,26 @@ impl Grader {
                 (L3, "takes changes out of the next commit")
             }
             "restore" => (L4, "throws away work that no commit holds"),
+            "notes" if matches!(first, Some("remove" | "prune")) => (L4, "deletes notes"),
+            "init" if !operands.iter().all(|folder| self.places.is_inside(folder)) => {
+                (L4, "makes a repository outside the project")
+            }
+            "var" => match operands.as_slice() {
+                [_] if only(&[]) => (L0, "shows a setting"),
+                _ => (L4, "shows every setting, credentials with them"),
+            },
             "checkout" => {
-                match has(&["-f", "--force", "-B", "--ours", "--theirs", "-p", "--patch"])
-                    || rest.iter().any(|arg| arg.text == "--")
-                {
+                let plain = [
+                    "-b",
+                    "-q",
+                    "--quiet",
+                    "-d",
+                    "--detach",
+                    "-t",
+                    "--track",
+                    "--no-track",
+                ];
+                match !only(&plain) && !only(&["--orphan", "-q", "--quiet"]) {
                     true => (L4, "throws away work that no commit holds"),
                     false
                         if has(&["-b", "--orphan", "--track", "-t"])
@@ -414,6 +474,8 @@ impl Grader {
             }
             let path = arg.text.rsplit('=').next().unwrap_or_default();
             let to = match shows {
+                // `git grep --no-index` searches folders that no repository holds.
+                true if name == "grep" => Use::ReadsBelow,
                 true => Use::Reads,
                 false => Use::Names,
             };
@@ -434,11 +496,16 @@ fn is_shown(key: &str) -> bool {
     begins.iter().any(|begin| key.starts_with(begin))
 }
 
-/// Whether a word names a branch or commit rather than a file.
+/// Whether a word names a branch or commit and no file: `git checkout src` throws away what was done there.
 fn is_branch(word: &str) -> bool {
-    let last = word.rsplit('/').next().unwrap_or_default();
-    let file = last
-        .rsplit_once('.')
-        .is_some_and(|(_, end)| end.chars().all(|c| c.is_ascii_alphabetic()));
-    !last.is_empty() && !file && word != "." && !word.contains(['*', ':'])
+    const TRUNKS: [&str; 8] = [
+        "main", "master", "trunk", "develop", "dev", "-", "HEAD", "@",
+    ];
+    let name = word.split(['~', '^', '@']).next().unwrap_or_default();
+    let name = name.strip_prefix("origin/").unwrap_or(name);
+    let hash = name.len() >= 7 && name.chars().all(|c| c.is_ascii_hexdigit());
+    let version = name.strip_prefix('v').is_some_and(|rest| {
+        rest.contains('.') && rest.chars().all(|c| c.is_ascii_digit() || c == '.')
+    });
+    TRUNKS.contains(&name) || TRUNKS.contains(&word) || hash || version
 }

@@ -7,7 +7,7 @@ use super::own::acts_in;
 use crate::command::expand::{Arg, Sure};
 use crate::command::grade::{Grade, Grader, Stdin};
 use crate::command::paths::{MARK, Use};
-use crate::command::programs::{Interpreter, Program, Wrapper};
+use crate::command::programs::{self, Interpreter, Program, Wrapper};
 use crate::command::simple::is_outgoing;
 use crate::command::variables;
 
@@ -16,7 +16,7 @@ const DEEPEST: usize = 8;
 
 impl Grader {
     /// A program behind another one.
-    fn behind(&mut self, args: &[Arg], stdin: &Stdin, grade: &mut Grade) {
+    pub(super) fn behind(&mut self, args: &[Arg], stdin: &Stdin, grade: &mut Grade) {
         if self.depth >= DEEPEST {
             return grade.raise(Rung::L4, "programs run programs too deep to follow");
         }
@@ -218,7 +218,7 @@ impl Grader {
             }
         }
         let sure = match stdin {
-            Stdin::Names => Sure::Names,
+            Stdin::Names(sure) => *sure,
             _ => Sure::Unknown,
         };
         let rest = args.get(at..).unwrap_or_default();
@@ -252,11 +252,7 @@ impl Grader {
     }
 
     /// A command that is run for files that were found: `{}` stands for their names.
-    pub(super) fn each_file(&mut self, args: &[Arg], inside: bool, grade: &mut Grade) {
-        let sure = match inside {
-            true => Sure::Names,
-            false => Sure::Unknown,
-        };
+    pub(super) fn each_file(&mut self, args: &[Arg], sure: Sure, grade: &mut Grade) {
         let named = |arg: &Arg| match arg.text.contains("{}") {
             true => Arg {
                 text: arg.text.replace("{}", &MARK.to_string()),
@@ -267,6 +263,42 @@ impl Grader {
         };
         let inner: Vec<Arg> = args.iter().map(named).collect();
         self.behind(&inner, &Stdin::Inherited, grade);
+    }
+
+    /// `coverage run` runs what stands behind it as Python would.
+    pub(super) fn coverage(&mut self, args: &[Arg], stdin: &Stdin, grade: &mut Grade) {
+        match args.first().and_then(Arg::literal) {
+            Some("run") => {
+                let own = |arg: &&Arg| {
+                    let head = arg.text.split('=').next().unwrap_or_default();
+                    matches!(
+                        head,
+                        "--branch"
+                            | "--source"
+                            | "--append"
+                            | "-a"
+                            | "-p"
+                            | "--parallel-mode"
+                            | "--omit"
+                            | "--include"
+                    )
+                };
+                let options = args[1..].iter().take_while(own).count();
+                self.works(&args[1..=options], grade);
+                self.behind_python(&args[1 + options..], stdin, grade);
+            }
+            Some(
+                "report" | "html" | "xml" | "json" | "lcov" | "combine" | "erase" | "annotate",
+            ) => {
+                self.works(args, grade);
+            }
+            _ => grade.raise(Rung::L4, "nobody graded what `coverage` does here"),
+        }
+    }
+
+    fn behind_python(&mut self, args: &[Arg], stdin: &Stdin, grade: &mut Grade) {
+        let python = std::iter::once(Arg::fixed("python")).chain(args.iter().cloned());
+        self.behind(&python.collect::<Vec<_>>(), stdin, grade);
     }
 
     pub(super) fn interprets(
@@ -312,7 +344,12 @@ impl Grader {
                             grade.raise(Rung::L4, format!("nobody graded `{name} -m {shown}`"))
                         }
                     }
-                    return self.works(&args[(at + 2).min(args.len())..], grade);
+                    let rest = &args[(at + 2).min(args.len())..];
+                    // What is a program of its own is graded as that.
+                    return match programs::find(module).filter(|_| how.modules.contains(&module)) {
+                        Some(program) => self.rule(program, module, rest, stdin, grade),
+                        None => self.works(rest, grade),
+                    };
                 }
                 () if how.plain.contains(&text) => at += 1,
                 () if arg.is_option() || text == "-" => {

@@ -7,16 +7,8 @@ use crate::command::expand::Arg;
 use crate::command::grade::{Grade, Grader};
 
 /// Options that change how lines are read and shown, and nothing else.
-const PLAIN: [&str; 15] = [
-    "-n",
-    "-E",
-    "-r",
-    "-s",
-    "-u",
-    "-z",
-    "-nE",
-    "-En",
-    "-nr",
+const PLAIN: [&str; 7] = [
+    "--",
     "--quiet",
     "--silent",
     "--regexp-extended",
@@ -39,7 +31,7 @@ impl Grader {
                     grade.raise(Rung::L4, "what `sed` does is only known when it runs");
                 }
                 () if PLAIN.contains(&text) => {}
-                () if matches!(text, "-e" | "-ne" | "-Ee" | "-nEe" | "--expression") => {
+                () if text == "--expression" => {
                     by_option = true;
                     scripts.extend(rest.next());
                 }
@@ -48,30 +40,55 @@ impl Grader {
                     let value = text.split_once('=').map_or("", |(_, value)| value);
                     self.sed_script(value, grade);
                 }
-                () if text.starts_with("--in-place")
-                    || (text.starts_with("-") && !text.starts_with("--") && text.contains('i')) =>
-                {
+                () if text.starts_with("--in-place") => {
                     in_place = true;
                     if text.contains('/') {
                         grade.raise(Rung::L4, "`sed` keeps a copy elsewhere");
                     }
-                    // `-ie` is a suffix, `-i -e` is not; `-ni` and `-Ei` are two options.
-                    if text.ends_with('e') && text != "--in-place" {
-                        by_option = true;
-                        scripts.extend(rest.next());
-                    }
                 }
-                () if arg.is_option() && given(text, "-f").is_some()
-                    || text.starts_with("--file") =>
-                {
+                () if given(text, "--file").is_some() => {
                     by_option = true;
-                    grade.raise(Rung::L3, "`sed` runs a script from a file");
-                    if let Some(file) = rest.next() {
-                        self.works(std::slice::from_ref(file), grade);
-                    }
+                    let value = text.split_once('=').map(|(_, value)| Arg::fixed(value));
+                    self.sed_file(value.as_ref().or_else(|| rest.next()), grade);
+                }
+                () if text.starts_with("--") && text.len() > 2 => {
+                    grade.raise(Rung::L4, "nobody graded this option of `sed`")
                 }
                 () if arg.is_option() => {
-                    grade.raise(Rung::L4, "nobody graded this option of `sed`")
+                    let (head, letter, value) = cluster(text);
+                    if !head.chars().all(|c| "nErsuz".contains(c)) {
+                        grade.raise(Rung::L4, "nobody graded this option of `sed`");
+                    }
+                    match letter {
+                        Some('e') => {
+                            by_option = true;
+                            match value {
+                                "" => scripts.extend(rest.next()),
+                                value => self.sed_script(value, grade),
+                            }
+                        }
+                        Some('f') => {
+                            by_option = true;
+                            let value =
+                                Some(Arg::fixed(value)).filter(|value| !value.text.is_empty());
+                            self.sed_file(value.as_ref().or_else(|| rest.next()), grade);
+                        }
+                        Some('i') => {
+                            in_place = true;
+                            if value.contains('/') {
+                                grade.raise(Rung::L4, "`sed` keeps a copy elsewhere");
+                            }
+                            // `-ie` is a suffix to some, and two options to others.
+                            if let Some(at) = value.find('e') {
+                                by_option = true;
+                                match &value[at + 1..] {
+                                    "" => scripts.extend(rest.next()),
+                                    _ => grade.raise(Rung::L4, "what `sed` does is not clear"),
+                                }
+                            }
+                        }
+                        _ => {}
+                    }
                 }
                 () => operands.push(arg),
             }
@@ -97,6 +114,13 @@ impl Grader {
         }
     }
 
+    fn sed_file(&mut self, file: Option<&Arg>, grade: &mut Grade) {
+        grade.raise(Rung::L3, "`sed` runs a script from a file");
+        if let Some(file) = file {
+            self.works(std::slice::from_ref(file), grade);
+        }
+    }
+
     fn sed_script(&mut self, script: &str, grade: &mut Grade) {
         match effects(script) {
             None => grade.raise(Rung::L4, "the script of `sed` is not plain"),
@@ -113,6 +137,19 @@ impl Grader {
                 }
             }
         }
+    }
+}
+
+/// Letters behind a dash: those that take no value, and the first that takes one, with it.
+fn cluster(text: &str) -> (&str, Option<char>, &str) {
+    let letters = &text[1..];
+    match letters.find(['e', 'f', 'i', 'l']) {
+        Some(at) => (
+            &letters[..at],
+            letters[at..].chars().next(),
+            &letters[at + 1..],
+        ),
+        None => (letters, None, ""),
     }
 }
 
@@ -201,12 +238,22 @@ fn effects(script: &str) -> Option<Vec<Effect>> {
                 }
             }
             'a' | 'i' | 'c' => {
-                // The text goes on while lines end in a backslash.
+                // The text goes on while lines end in a backslash that is not escaped itself.
                 loop {
-                    let text = line(&mut at);
+                    let start = at;
+                    line(&mut at);
+                    let text = &chars[start.min(chars.len())..at.min(chars.len())];
                     at += 1;
-                    if !text.ends_with('\\') || at >= chars.len() {
+                    if at >= chars.len() {
                         break;
+                    }
+                    let escapes = text.iter().rev().take_while(|c| **c == '\\').count();
+                    let hidden = text.iter().rposition(|c| !c.is_whitespace());
+                    match escapes {
+                        1 => {}
+                        // Programs do not agree on an escaped blank, or on an escaped escape.
+                        0 if hidden.is_none_or(|last| text[last] != '\\') => break,
+                        _ => return None,
                     }
                 }
             }

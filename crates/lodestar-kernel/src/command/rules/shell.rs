@@ -95,6 +95,33 @@ impl Grader {
             .judge(&file.text, Use::Reads, file.pattern, grade);
     }
 
+    /// `test` and `[`: a name with an index is computed with, whatever quotes it stands in.
+    pub(super) fn test(&mut self, args: &[Arg], grade: &mut Grade) {
+        for (at, arg) in args.iter().enumerate() {
+            variables::judge_value(&arg.text, grade);
+            let names = matches!(arg.text.as_str(), "-v" | "-R");
+            if names && args.get(at + 1).is_some_and(|name| !name.is_known()) {
+                let reason = "which variable is looked at is only known when it runs";
+                grade.raise(Rung::L4, reason);
+            }
+            if !arg.is_option() {
+                self.places.judge(&arg.text, Use::Names, arg.pattern, grade);
+            }
+        }
+    }
+
+    pub(super) fn jobs(&mut self, args: &[Arg], stdin: &Stdin, grade: &mut Grade) {
+        for (at, arg) in args.iter().enumerate() {
+            if !arg.is_known() {
+                grade.raise(Rung::L4, "what `jobs` does is only known when it runs");
+            }
+            // Behind `-x` stands a command.
+            if given(&arg.text, "-x").is_some() {
+                self.behind(&args[at + 1..], stdin, grade);
+            }
+        }
+    }
+
     pub(super) fn source(&mut self, args: &[Arg], grade: &mut Grade) {
         match args {
             [] => grade.raise(Rung::L4, "which file is run is not named"),
@@ -107,7 +134,15 @@ impl Grader {
 
     /// `trap` and `alias` keep a command for later; whatever it is, it counts now.
     pub(super) fn trap(&mut self, name: &str, args: &[Arg], grade: &mut Grade) {
-        for arg in args.iter().filter(|arg| !arg.is_option()) {
+        let options = args
+            .iter()
+            .take_while(|arg| matches!(arg.text.as_str(), "-l" | "-p" | "-P" | "--" | "-a"))
+            .count();
+        // What a signal interrupts goes on with the variables that it left.
+        let ends = args
+            .last()
+            .is_some_and(|last| matches!(last.text.as_str(), "EXIT" | "0"));
+        for arg in &args[options..] {
             // `alias name=command`, but `trap 'NAME=value command'`.
             let text = match arg.text.split_once('=') {
                 Some((_, value)) if name != "trap" => value,
@@ -120,7 +155,12 @@ impl Grader {
                 grade.raise(Rung::L4, "what runs later is only known when it runs");
             } else if !signal {
                 let text = text.to_owned();
+                let (script, _) = crate::command::parse::parse(&text, 0);
+                if !ends && variables::sets(std::slice::from_ref(&script), None) {
+                    grade.raise(Rung::L4, "it sets variables between other commands");
+                }
                 self.nested(&text, grade);
+                self.later.push(text);
             }
         }
     }
@@ -131,7 +171,8 @@ impl Grader {
         }
         for arg in args {
             let text = arg.text.to_ascii_lowercase();
-            const FINE: [&str; 14] = [
+            // Not `dotglob`: `*` would find what governs the agent.
+            const FINE: [&str; 13] = [
                 "pipefail",
                 "errexit",
                 "nounset",
@@ -142,7 +183,6 @@ impl Grader {
                 "nullglob",
                 "globstar",
                 "extglob",
-                "dotglob",
                 "failglob",
                 "-o",
                 "+o",
@@ -171,9 +211,33 @@ impl Grader {
 
     /// `export`, `read` and their kin.
     pub(super) fn variables(&mut self, name: &str, args: &[Arg], grade: &mut Grade) {
-        let exports = name == "export" || args.iter().any(|arg| given(&arg.text, "-x").is_some());
+        let has = |option: &str| args.iter().any(|arg| given(&arg.text, option).is_some());
+        let exports = name == "export" || has("-x");
+        let declares = matches!(
+            name,
+            "declare" | "typeset" | "local" | "export" | "readonly"
+        );
+        let (whole, prints, integer) = (name, declares && has("-p"), declares && has("-i"));
+        if declares && has("-n") && name != "export" {
+            grade.raise(
+                Rung::L4,
+                "it gives a variable another name, by which it can be set",
+            );
+        }
+        if matches!(name, "mapfile" | "readarray") && has("-C") {
+            for arg in args {
+                let text = given(&arg.text, "-C").filter(|text| !text.is_empty());
+                self.nested(text.unwrap_or(&arg.text).to_owned().as_str(), grade);
+            }
+            grade.raise(
+                Rung::L4,
+                format!("`{name} -C` runs a command for lines that it reads"),
+            );
+        }
         let mut named = false;
         for arg in args {
+            // Options can hold a name too: `read -aname`.
+            variables::judge_value(&arg.text, grade);
             if arg.is_option() {
                 continue;
             }
@@ -183,11 +247,32 @@ impl Grader {
                 None => (arg.text.as_str(), None),
             };
             let name = name.strip_suffix('+').unwrap_or(name);
+            if prints && value.is_none() {
+                variables::judge_use(name, false, grade);
+            }
+            if whole == "unset" {
+                self.defined.retain(|(own, _)| own != name);
+            }
+            let computes = match whole {
+                "let" => arg.is_known() && self.numbers.computes_text(&arg.text),
+                _ => !integer || self.numbers.computes_text(name),
+            };
+            if !computes {
+                grade.raise(
+                    Rung::L4,
+                    "it computes with a value that is not known to be a number",
+                );
+            }
             if name.contains(MARK) {
                 grade.raise(Rung::L4, "which variable is set is only known when it runs");
             }
             match crate::command::syntax::is_name(name) {
-                true => variables::judge_set(name, exports, grade),
+                true => {
+                    variables::judge_set(name, exports, grade);
+                    if exports && let Some(value) = value {
+                        variables::judge_exported(name, value, &self.places, grade);
+                    }
+                }
                 // `read -p "Question"`, `let i++`, `mapfile -d ''`.
                 false if name.contains("$(") || name.contains('`') || name.contains('[') => {
                     grade.raise(Rung::L4, "a text holds a command that arithmetic would run");
@@ -201,17 +286,30 @@ impl Grader {
                 }
             }
         }
-        if !named && args.iter().all(|arg| arg.text != "-r") {
+        let reads = matches!(name, "read" | "mapfile" | "readarray") && !args.is_empty();
+        if !named && !reads {
             grade.raise(Rung::L4, "it shows variables, credentials with them");
         }
     }
 
     pub(super) fn cd(&mut self, args: &[Arg], grade: &mut Grade) {
-        let mut folders = args
-            .iter()
-            .filter(|arg| !matches!(arg.text.as_str(), "-P" | "-L" | "--"));
-        let folder = match folders.next() {
+        let letters = |arg: &&Arg| {
+            arg.text.len() > 1
+                && arg.text.starts_with('-')
+                && arg.text[1..].chars().all(|c| "PLen@-".contains(c))
+        };
+        let options = args.iter().take_while(letters).count();
+        let folders = &args[options..];
+        // Some shells change a part of the folder's name for another.
+        if folders.len() > 1 {
+            grade.raise(
+                Rung::L4,
+                "which folder it changes to is only known when it runs",
+            );
+        }
+        let folder = match folders.first() {
             None => "~".to_owned(),
+            Some(arg) if arg.is_option() => format!("~{MARK}"),
             Some(arg) if arg.text == "-" || arg.text.starts_with('+') => format!("~{MARK}"),
             Some(arg) if !arg.is_known() || arg.pattern => {
                 format!("~{MARK}")

@@ -1,0 +1,152 @@
+//! Programs that compare, sort and page what files hold.
+
+use lodestar_core::ladder::Rung::{L0, L4};
+
+use crate::command::programs::{Program, Rule, output, raise};
+
+pub(super) static COMPARES: &[Program] = &[
+    Program::new(L0, &["diff", "colordiff"], "compares files", Rule::Reads).plain(
+        "abBcC:dD:eEF:iI:lnNpqrstTuU:wW:x:X:y0123456789",
+        &[
+            "--brief",
+            "--unified",
+            "--unified=",
+            "--color",
+            "--color=",
+            "--recursive",
+            "--new-file",
+            "--text",
+            "--ignore-all-space",
+            "--ignore-space-change",
+            "--ignore-trailing-space",
+            "--ignore-blank-lines",
+            "--ignore-case",
+            "--ignore-matching-lines=",
+            "--side-by-side",
+            "--suppress-common-lines",
+            "--strip-trailing-cr",
+            "--exclude=",
+            "--exclude-from=",
+            "--minimal",
+            "--report-identical-files",
+            "--show-c-function",
+            "--show-function-line=",
+            "--width=",
+            "--label=",
+            "--no-dereference",
+            "--normal",
+            "--context",
+            "--context=",
+            "--ed",
+            "--expand-tabs",
+            "--no-prefix",
+        ],
+    ),
+    Program::new(L0, &["diff3"], "compares files", Rule::Reads).plain(
+        "aAeEimTxX3",
+        &[
+            "--merge",
+            "--text",
+            "--ed",
+            "--show-all",
+            "--show-overlap",
+            "--easy-only",
+        ],
+    ),
+    Program::new(L0, &["sdiff"], "compares files", Rule::Reads)
+        .plain(
+            "abBdEiHlstWw:",
+            &[
+                "--suppress-common-lines",
+                "--width=",
+                "--ignore-all-space",
+                "--ignore-case",
+                "--text",
+            ],
+        )
+        .raised(&[output(&["-o", "--output"])]),
+    Program::new(L0, &["sort"], "sorts lines", Rule::Reads)
+        .plain(
+            "bcCdfghik:mMnrRsS:t:uVz",
+            &[
+                "--key=",
+                "--field-separator=",
+                "--numeric-sort",
+                "--reverse",
+                "--unique",
+                "--human-numeric-sort",
+                "--version-sort",
+                "--general-numeric-sort",
+                "--ignore-case",
+                "--check",
+                "--merge",
+                "--stable",
+                "--zero-terminated",
+                "--parallel=",
+                "--dictionary-order",
+                "--random-sort",
+                "--month-sort",
+                "--buffer-size=",
+                "--ignore-leading-blanks",
+                "--debug",
+                "--sort=",
+            ],
+        )
+        .raised(&[
+            output(&["-o", "--output"]),
+            raise(&["--compress-program"], L4, "runs another program"),
+            output(&["-T", "--temporary-directory"]),
+        ]),
+    Program::new(L0, &["uniq"], "drops lines that repeat", Rule::Second).plain(
+        "cdDf:is:uw:z0123456789",
+        &[
+            "--count",
+            "--repeated",
+            "--unique",
+            "--ignore-case",
+            "--skip-fields=",
+            "--skip-chars=",
+            "--check-chars=",
+            "--all-repeated",
+            "--all-repeated=",
+            "--group",
+            "--zero-terminated",
+        ],
+    ),
+    Program::new(L0, &["xxd"], "shows bytes", Rule::Second).plain("aAbc:CdeEg:il:n:o:prs:u", &[]),
+    Program::new(L0, &["less"], "shows files", Rule::Reads).plain(
+        "eEFfgGiIJj:KLmMnNqQrRsSuUwWXx:zy:p:0123456789",
+        &[
+            "--RAW-CONTROL-CHARS",
+            "--quit-if-one-screen",
+            "--no-init",
+            "--chop-long-lines",
+            "--LINE-NUMBERS",
+            "--quit-at-eof",
+            "--ignore-case",
+        ],
+    ),
+    Program::new(L0, &["bat", "batcat"], "shows files", Rule::Reads)
+        .plain(
+            "Apnl:r:PuS",
+            &[
+                "--plain",
+                "--language=",
+                "--line-range=",
+                "--style=",
+                "--paging=never",
+                "--color=",
+                "--number",
+                "--show-all",
+                "--decorations=",
+                "--theme=",
+                "--wrap=",
+                "--tabs=",
+                "--no-pager",
+                "--highlight-line=",
+                "--list-languages",
+                "--list-themes",
+            ],
+        )
+        .raised(&[raise(&["cache"], L4, "changes what it shows with")]),
+];
