@@ -11,7 +11,7 @@ pub mod settings;
 mod tools;
 
 pub(crate) use tools::is_one as is_built_in;
-pub use tools::{Governed, governed};
+pub use tools::{Governed, governed, registry};
 
 use std::path::PathBuf;
 

@@ -84,7 +84,7 @@ pub(crate) fn run(args: &HookArgs, app: &mut App) -> Result<Exit, Failure> {
 }
 
 /// Reads the name of a client, as it is typed.
-fn a_client() -> impl TypedValueParser<Value = Client> {
+pub(crate) fn a_client() -> impl TypedValueParser<Value = Client> {
     PossibleValuesParser::new(Client::ALL.map(Client::name)).map(|typed| {
         let mut all = Client::ALL.into_iter();
         let named = all.find(|client| client.name() == typed);

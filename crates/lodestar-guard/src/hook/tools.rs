@@ -13,7 +13,7 @@ pub use arguments::{Governed, governed};
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError};
 
 use lodestar_core::canonical;
 use lodestar_core::contract::{
@@ -24,6 +24,7 @@ use lodestar_core::name::{ServerIdentity, ToolName};
 use lodestar_core::scope::Scope;
 use lodestar_core::sensitivity::DataSensitivity;
 use lodestar_kernel::grade::Grade;
+use lodestar_kernel::registry::{RegisterError, Registry};
 use lodestar_kernel::tool::{Call, Calling, Definition, Effect, Output, Tool, ToolError};
 use serde_json::{Map, Value, json};
 use tokio::sync::oneshot;
@@ -344,6 +345,25 @@ pub(super) fn with_tools(mut setup: Setup, client: Client, scope: &Scope) -> Set
         };
     }
     setup
+}
+
+/// The governed tools of a client under an operator's grades, by name, to be looked at: without a conversation, none of
+/// them runs.
+pub fn registry(
+    client: Client,
+    grades: &BTreeMap<String, Grade>,
+    scope: &Scope,
+) -> Result<Registry, RegisterError> {
+    let mut registry = Registry::default();
+    for sort in Sort::ALL {
+        let grade = grades.get(&name(client, sort));
+        let tool = Arc::new(HookTool::new(client, sort, scope));
+        match sort.grade() {
+            Some(otherwise) => registry.add_graded(tool, grade, &otherwise, scope)?,
+            None => registry.add(tool, grade, scope)?,
+        }
+    }
+    Ok(registry)
 }
 
 /// A built-in tool of a client.
