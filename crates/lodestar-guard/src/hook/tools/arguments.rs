@@ -11,7 +11,9 @@ use lodestar_core::ladder::Rung;
 use lodestar_kernel::command;
 use serde_json::{Map, Value, json};
 
-use super::names::{ADDRESSES, AROUND_COMMANDS, COMMANDS, CONTENTS, PLACES, snake};
+use super::names::{
+    ADDRESSES, AROUND_COMMANDS, COMMANDS, CONTENTS, LOOKING_OPERATIONS, PLACES, snake,
+};
 use super::patch::{self, Patch};
 use super::{Sort, name, places};
 use crate::hook::{Client, Kind, Use};
@@ -123,6 +125,11 @@ impl Sorted {
 }
 
 fn of_files(used: &Use, cwd: &Path, root: &Path, inside: Sort) -> Option<(Sort, Value)> {
+    let operations = named(used, &["operation"]);
+    let looks = |value: &Value| LOOKING_OPERATIONS.iter().any(|name| value == name);
+    if inside == Sort::Find && !operations.iter().all(|(_, value)| looks(value)) {
+        return None;
+    }
     let sorted = Sorted::of(used);
     let writes = matches!(inside, Sort::Edit | Sort::Write);
     let mut sorted = match writes {

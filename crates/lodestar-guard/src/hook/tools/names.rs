@@ -87,6 +87,19 @@ pub(super) const AROUND_COMMANDS: [&str; 10] = [
 /// Addresses.
 pub(super) const ADDRESSES: [&str; 6] = ["address", "href", "link", "uri", "url", "urls"];
 
+/// What a tool that asks a language server only looks with; a newer one may rename or format.
+pub(super) const LOOKING_OPERATIONS: [&str; 9] = [
+    "documentSymbol",
+    "findReferences",
+    "goToDefinition",
+    "goToImplementation",
+    "hover",
+    "incomingCalls",
+    "outgoingCalls",
+    "prepareCallHierarchy",
+    "workspaceSymbol",
+];
+
 /// `filePath` and `file_path` are one name.
 pub(super) fn snake(name: &str) -> String {
     let mut made = String::with_capacity(name.len());

@@ -268,11 +268,17 @@ fn of_two_things_that_a_client_could_take_nobody_knows_which() {
         (Kind::Write, json!({"path": "a.rs", "file_path": 7})),
         (Kind::Read, json!({"path": "a.rs", "file_path": ""})),
         (Kind::Edit, json!({"path": "a.rs", "edits": [{"path": {}}]})),
+        (
+            Kind::Find,
+            json!({"operation": "rename", "filePath": "a.rs"}),
+        ),
     ] {
         let (tool, arguments) = judged("T", kind, input.clone());
         assert_eq!(tool, "claude-code.other", "{input}");
         assert_eq!(arguments["rest"], input);
     }
+    let hover = json!({"operation": "hover", "filePath": "a.rs"});
+    assert_eq!(judged("LSP", Kind::Find, hover).0, "claude-code.find");
     // What else says what is run is not on the line.
     for input in [
         json!({"command": "ls", "shell": "/tmp/sh"}),
