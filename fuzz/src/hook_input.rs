@@ -1,7 +1,10 @@
 //! Laws of what clients say through hooks.
 
+use std::path::Path;
+
 use lodestar_guard::hook::protocol::{answer, read, unanswered};
-use lodestar_guard::hook::{Answer, Client, Event, Incoming};
+use lodestar_guard::hook::{Answer, Client, Event, Incoming, Use, governed};
+use serde_json::Value;
 
 /// What is read says the same to whoever it is handed on to. To proceed is never more than silence, and a refusal
 /// is never silent; what can be stopped is stopped by it.
@@ -29,11 +32,37 @@ pub fn hook_input(data: &[u8]) {
             }
         }
         if let Event::Before { r#use } | Event::After { r#use, .. } = &incoming.event {
-            // Whoever asks for the places of a use gets all of them, or hears that nobody knows.
-            if let Some(places) = r#use.places() {
-                assert!(places.iter().all(|place| !place.is_empty()));
-            }
+            judged(&incoming, r#use);
         }
+    }
+}
+
+/// A use is one of the client's governed tools, the same each time; nothing of it is lost on the way to who judges it,
+/// and what counts as a change to the project stays in it by its text.
+fn judged(incoming: &Incoming, used: &Use) {
+    let root = Path::new("/nonexistent/project");
+    let once = governed(incoming.client, used, incoming.cwd.as_deref(), root);
+    let again = governed(incoming.client, used, incoming.cwd.as_deref(), root);
+    assert_eq!(once, again);
+    let name = incoming.client.name();
+    let sort = once.tool.strip_prefix(name).expect("a tool of the client");
+    let kept = |member: &str| {
+        let parts = ["rest", "contents"];
+        let mut parts = parts.iter().filter_map(|part| once.arguments.get(*part));
+        parts.any(|part| part.get(member).is_some())
+    };
+    let is_line = |value: &Value| {
+        let own = ["command", "url"].iter();
+        own.filter_map(|own| once.arguments.get(*own))
+            .any(|own| own == value)
+    };
+    for (member, value) in &used.input {
+        assert!(kept(member) || is_line(value), "{member} is lost");
+    }
+    let paths = once.arguments.get("paths").and_then(Value::as_array);
+    for path in paths.into_iter().flatten().filter_map(Value::as_str) {
+        let is_inside = Path::new(path).starts_with(root);
+        assert!(is_inside || !matches!(sort, ".edit" | ".write"), "{path}");
     }
 }
 

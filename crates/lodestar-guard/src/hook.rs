@@ -6,12 +6,12 @@
 //! ([`daemon`]), in which the client's tools are governed tools ([`tools`]).
 
 pub mod daemon;
-mod meaning;
 pub mod protocol;
 pub mod settings;
 mod tools;
 
 pub(crate) use tools::is_one as is_built_in;
+pub use tools::{Governed, governed, registry};
 
 use std::path::PathBuf;
 
@@ -36,7 +36,7 @@ impl Client {
     /// All of them.
     pub const ALL: [Self; 4] = [Self::ClaudeCode, Self::Codex, Self::Cursor, Self::Gemini];
 
-    /// The name on the command line.
+    /// The name: on the command line, and in the names of its tools and sessions.
     pub fn name(self) -> &'static str {
         match self {
             Self::ClaudeCode => "claude-code",

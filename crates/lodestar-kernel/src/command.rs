@@ -78,8 +78,55 @@ pub fn read_in(line: &str, root: &str) -> Reading {
     read_below(line, Some(root))
 }
 
+/// Reads a line that runs in a folder of a project, or in one of several where nobody can tell in which: what is
+/// named from there is inside only if it is inside from each of them. Root and folders are absolute.
+pub fn read_from(line: &str, root: &str, folders: &[&str]) -> Reading {
+    let mut grader = Grader::new(Some(root));
+    if let Some((first, others)) = folders.split_first() {
+        grader.places.current = vec![(*first).to_owned()];
+        for folder in others {
+            grader.enter(folder);
+        }
+    }
+    read_with(grader, line)
+}
+
+/// How much a tool that is no shell reads of a path.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Reach {
+    /// The file.
+    File,
+    /// Whatever lies below.
+    Below,
+}
+
+/// How a path is written.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Spelt {
+    /// As it is.
+    Exactly,
+    /// As a pattern, which counts as whatever it could match.
+    AsPattern,
+}
+
+/// What reading a path comes to, and why, by the measure that the commands of a line are held against: a file
+/// with credentials in it is one whoever reads it. Nothing is followed.
+pub fn judge_path(path: &str, root: &str, reach: Reach, spelt: Spelt) -> (Rung, String) {
+    let to = match reach {
+        Reach::File => paths::Use::Reads,
+        Reach::Below => paths::Use::ReadsBelow,
+    };
+    let mut grade = grade::Grade::new(Rung::L0, "it is not known to hold anything secret");
+    let places = Grader::new(Some(root)).places;
+    places.judge(path, to, spelt == Spelt::AsPattern, &mut grade);
+    (grade.rung, grade.reason)
+}
+
 fn read_below(line: &str, root: Option<&str>) -> Reading {
-    let mut grader = Grader::new(root);
+    read_with(Grader::new(root), line)
+}
+
+fn read_with(mut grader: Grader, line: &str) -> Reading {
     if let Some((c, what)) = line.chars().find_map(|c| Some((c, characters::hidden(c)?))) {
         let shown = Excerpt::of(c.encode_utf8(&mut [0; 4]));
         grader.hold(format!("the line holds {what}, `{shown}`"));

@@ -11,6 +11,7 @@ mod status;
 
 use std::path::PathBuf;
 
+use clap::builder::{PossibleValuesParser, TypedValueParser};
 use clap::{Args, Subcommand};
 use lodestar_guard::hook::Client;
 use lodestar_guard::hook::settings::{Program, SettingsError};
@@ -50,7 +51,11 @@ enum HookCommand {
     Daemon(daemon::DaemonArgs),
     /// End the daemon of a project, and close its sessions
     Stop(daemon::StopArgs),
-    /// Answer one hook in Lodestar's own words
+    /// Answer one hook in Lodestar's own words, for measuring and for clients of which nothing is known here
+    ///
+    /// What is read from stdin and what is answered are the same for every client, so that the way from a hook
+    /// to the daemon and back can be measured and tested without any of them, and whoever writes a client can
+    /// ask before it has a form of its own.
     #[command(hide = true)]
     Answer,
     /// Answer Claude Code: what it says is read from stdin
@@ -78,24 +83,13 @@ pub(crate) fn run(args: &HookArgs, app: &mut App) -> Result<Exit, Failure> {
     }
 }
 
-/// A client, as it is typed.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
-enum Named {
-    ClaudeCode,
-    Codex,
-    Cursor,
-    Gemini,
-}
-
-impl From<Named> for Client {
-    fn from(named: Named) -> Self {
-        match named {
-            Named::ClaudeCode => Self::ClaudeCode,
-            Named::Codex => Self::Codex,
-            Named::Cursor => Self::Cursor,
-            Named::Gemini => Self::Gemini,
-        }
-    }
+/// Reads the name of a client, as it is typed.
+pub(crate) fn a_client() -> impl TypedValueParser<Value = Client> {
+    PossibleValuesParser::new(Client::ALL.map(Client::name)).map(|typed| {
+        let mut all = Client::ALL.into_iter();
+        let named = all.find(|client| client.name() == typed);
+        named.expect("INVARIANT: only these names are possible")
+    })
 }
 
 /// Whose settings.

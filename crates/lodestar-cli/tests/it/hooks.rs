@@ -34,7 +34,7 @@ fn event_of(client: Client, moment: Moment) -> &'static str {
 fn what_the_hook_refuses_before_a_tool_does_not_happen_and_the_model_hears_why() {
     for client in CLIENTS {
         let Some(stage) = Stage::of(client) else {
-            return;
+            continue;
         };
         let before = event_of(client, Moment::Before);
         stage.hook(&[before], |event| lodestar(client, event));
@@ -51,7 +51,7 @@ fn what_the_hook_refuses_before_a_tool_does_not_happen_and_the_model_hears_why()
 fn once_installed_nothing_begins_where_nobody_can_judge_and_everything_does_once_uninstalled() {
     for client in CLIENTS {
         let Some(stage) = Stage::of(client) else {
-            return;
+            continue;
         };
         stage.lodestar("install").expect(0);
         let model = stage.play(writes_a_file(client, &stage.project()));
@@ -119,7 +119,7 @@ fn shapes(inputs: &[Vec<u8>]) -> BTreeMap<(String, String), BTreeSet<String>> {
 fn what_happens_is_told_before_and_after_and_as_it_was_recorded_once() {
     for client in CLIENTS {
         let Some(stage) = Stage::of(client) else {
-            return;
+            continue;
         };
         let events: Vec<_> = protocol::events(client)
             .iter()
@@ -183,11 +183,30 @@ fn recorded(client: Client) -> Vec<Vec<u8>> {
     files.map(|file| read(file.expect("a file"))).collect()
 }
 
+/// The folder is the model's choice: whoever took it for the project would let a command out of it.
+#[test]
+fn codex_tells_of_the_folder_that_a_command_runs_in_as_of_its_own() {
+    let Some(stage) = Stage::of(Client::Codex) else {
+        return;
+    };
+    stage.record(&[event_of(Client::Codex, Moment::Before)]);
+    let elsewhere = json!({"cmd": "pwd", "workdir": "/"});
+    stage.play(vec![
+        Step::Use("exec_command", elsewhere),
+        Step::Say("all done"),
+    ]);
+    let inputs = stage.inputs();
+    assert_eq!(inputs.len(), 1);
+    let told: Value = serde_json::from_slice(&inputs[0]).expect("JSON");
+    assert_eq!(told["tool_input"], json!({"command": "pwd"}), "{told}");
+    assert_eq!(told["cwd"], "/", "{told}");
+}
+
 #[test]
 fn a_hook_whose_program_is_gone_lets_codex_alone_go_on() {
     for client in CLIENTS {
         let Some(stage) = Stage::of(client) else {
-            return;
+            continue;
         };
         stage.lodestar("install").expect(0);
         let settings = fs::read_to_string(stage.settings()).expect("installed");
@@ -232,13 +251,19 @@ fn whatever_is_said_to_the_hook_is_answered_closed_where_it_can_be() {
                 assert!(run.json().is_object());
             }
         }
-        let wrong = say(
-            client.name(),
-            None,
-            br#"{"hook_event_name":"SomethingNew"}"#,
-        )
-        .expect(0);
-        assert_eq!((wrong.out.as_str(), wrong.err.as_str()), ("", ""));
+        // What it could stop, nobody knows.
+        let newer = br#"{"hook_event_name":"SomethingNew"}"#;
+        let run = say(client.name(), None, newer).expect(2);
+        assert!(run.err.contains("SomethingNew"), "{run:?}");
+        // What is known to tell and no more is heard in silence.
+        let stop = match client {
+            Client::Cursor => "stop",
+            Client::Gemini => "AfterAgent",
+            _ => "Stop",
+        };
+        let told = json!({"hook_event_name": stop}).to_string();
+        let silent = say(client.name(), None, told.as_bytes()).expect(0);
+        assert_eq!((silent.out.as_str(), silent.err.as_str()), ("", ""));
     }
     let long = vec![b' '; protocol::MAX_INPUT + 10];
     say("claude-code", None, &long).expect(2);
@@ -325,4 +350,33 @@ fn settings_are_installed_shown_and_taken_out() {
     let refused = lodestar(&["install", "codex", "--user"]).expect(2);
     assert!(refused.err.contains("line 2"), "{refused:?}");
     lodestar(&["install", "emacs"]).expect(2);
+}
+
+#[test]
+fn hooks_that_some_settings_turn_off_are_not_called_installed() {
+    let dir = tempfile::TempDir::new().expect("a folder");
+    let home = tempfile::TempDir::new().expect("a folder");
+    let lodestar = |args: &[&str]| {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_lodestar"));
+        command.arg("hook").args(args);
+        command.current_dir(dir.path()).env("HOME", home.path());
+        crate::world::Run::of(command.output().expect("started"))
+    };
+    lodestar(&["install", "claude-code", "--user"]).expect(0);
+    lodestar(&["status"]).expect(0);
+    // The project's settings turn off what stands in the user's.
+    let local = dir.path().join(".claude/settings.local.json");
+    fs::create_dir_all(local.parent().expect("a folder")).expect("a folder");
+    fs::write(&local, "{\"disableAllHooks\": true}").expect("written");
+    let status = lodestar(&["--json", "status"]).expect(1).json();
+    let rows = status["hooks"].as_array().expect("rows");
+    let off: Vec<_> = rows.iter().filter(|row| row["state"] == "off").collect();
+    assert_eq!(off.len(), 1, "{status}");
+    assert_eq!(off[0]["scope"], "user");
+    let status = lodestar(&["status"]).expect(1);
+    assert!(
+        status.out.contains("`disableAllHooks` is true"),
+        "{status:?}"
+    );
+    assert!(!status.out.contains("installed"), "{status:?}");
 }

@@ -44,6 +44,33 @@ fn a_grade_of_the_operators_is_told_from_the_boxs() {
     assert_eq!(report["from"]["not_here"], json!(["crm.lookup"]));
 }
 
+#[test]
+fn a_clients_own_tools_are_listed_under_the_operators_grades() {
+    let world = project();
+    let grade = "[tool_defaults.\"codex.read.outside\"]\nrequired_trust_level = \"L4\"\n";
+    world.write("work/lodestar.toml", &format!("{CONFIG}\n{grade}"));
+    for client in ["claude-code", "codex", "cursor", "gemini"] {
+        let list = ["tools", "list", "--client", client, "--json"];
+        let report = world.run(&list).expect(0).json();
+        let tools = report["tools"].as_array().expect("tools");
+        let level = |name: &str| {
+            let name = format!("{client}.{name}");
+            let mut tools = tools.iter();
+            let tool = tools.find(|tool| tool["name"] == name.as_str());
+            tool.expect("it is listed")["level"].clone()
+        };
+        assert_eq!(level("read"), "L0");
+        assert_eq!(level("read.secret"), "L4");
+        assert_eq!(level("shell.prohibited"), "L5");
+        let outside = if client == "codex" { "L4" } else { "L3" };
+        assert_eq!(level("read.outside"), outside);
+        let ungraded = [format!("{client}.mcp"), format!("{client}.other")];
+        assert_eq!(report["ungraded"], json!(ungraded));
+    }
+    let list = ["tools", "list", "--client", "emacs"];
+    world.run(&list).expect(2);
+}
+
 /// A program's own tool, which nobody graded.
 struct Lookup(Definition);
 

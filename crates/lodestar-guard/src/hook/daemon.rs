@@ -69,7 +69,8 @@ pub type KeysOf = Arc<dyn Fn(&Config) -> Result<Keys, String> + Send + Sync>;
 pub type AttendantOf =
     Arc<dyn Fn(&Config, &Keys) -> Result<Option<Arc<dyn Attendant>>, String> + Send + Sync>;
 
-/// Whether a server that a client calls by this name certainly is the proxy of the project at this root.
+/// Whether a tool that a client calls by this name, which begins with that of its server, certainly is one of the proxy
+/// of the project at this root.
 pub type IsProxy = Arc<dyn Fn(Client, &Path, &str) -> bool + Send + Sync>;
 
 /// What a daemon works with.
@@ -351,8 +352,9 @@ impl Daemon {
 
     /// Whether a use is one of a tool behind the project's own proxy.
     async fn is_of_proxy(&self, client: Client, used: &Use) -> bool {
-        let server = server_of(&used.tool).filter(|_| used.kind == Kind::Mcp);
-        let Some(server) = server.map(str::to_owned) else {
+        // Where the server's name ends and the tool's begins is for whoever knows all servers: both may hold `__`.
+        let tool = used.tool.strip_prefix("mcp__");
+        let Some(tool) = tool.filter(|_| used.kind == Kind::Mcp).map(str::to_owned) else {
             return false;
         };
         let (is_proxy, root) = (
@@ -360,7 +362,7 @@ impl Daemon {
             self.settings.root.clone(),
         );
         // It reads the files of clients.
-        let looking = tokio::task::spawn_blocking(move || is_proxy(client, &root, &server));
+        let looking = tokio::task::spawn_blocking(move || is_proxy(client, &root, &tool));
         looking.await.unwrap_or(false)
     }
 }
@@ -389,12 +391,6 @@ fn refuse(problem: &str) -> Decided {
     }
 }
 
-/// The server in a client's name for a tool, `mcp__server__tool`. What is named otherwise is nobody's proxy.
-fn server_of(tool: &str) -> Option<&str> {
-    let rest = tool.strip_prefix("mcp__")?;
-    rest.split_once("__").map(|(server, _)| server)
-}
-
 /// Says something; whether it was heard.
 async fn say(stream: &mut UnixStream, told: &Told) -> bool {
     let Ok(line) = wire::line(told) else {
@@ -416,14 +412,14 @@ async fn read_line(
             let rest = heard.split_off(looked + at + 1);
             let mut line = std::mem::replace(heard, rest);
             line.pop();
-            if line.len() <= limit {
-                return Ok(line);
-            }
+            return match line.len() <= limit {
+                true => Ok(line),
+                false => Err(too_long(limit)),
+            };
         }
         looked = heard.len();
         if looked > limit {
-            let problem = format!("a line takes more than {limit} bytes");
-            return Err(io::Error::new(io::ErrorKind::InvalidData, problem));
+            return Err(too_long(limit));
         }
         let mut piece = [0; 16 << 10];
         let length = stream.read(&mut piece).await?;
@@ -434,9 +430,54 @@ async fn read_line(
     }
 }
 
+fn too_long(limit: usize) -> io::Error {
+    let problem = format!("a line takes more than {limit} bytes");
+    io::Error::new(io::ErrorKind::InvalidData, problem)
+}
+
 /// What went wrong where no hook waits for it.
 fn tell(done: Result<(), String>) {
     if let Err(problem) = done {
         eprintln!("lodestar: {}", Excerpt::of(&problem));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[tokio::test]
+    async fn a_line_that_is_too_long_is_an_error_and_never_the_line_behind_it() {
+        for (said, limit) in [("0123456789\nshort\n", 4), ("0123456789", 4)] {
+            let (mut one, mut other) = UnixStream::pair().unwrap();
+            one.write_all(said.as_bytes()).await.unwrap();
+            let problem = read_line(&mut other, &mut Vec::new(), limit).await;
+            let problem = problem.expect_err("it is too long");
+            assert_eq!(problem.kind(), io::ErrorKind::InvalidData, "{said:?}");
+        }
+        let (mut one, mut other) = UnixStream::pair().unwrap();
+        one.write_all(b"0123\nnext\n").await.unwrap();
+        let mut heard = Vec::new();
+        assert_eq!(read_line(&mut other, &mut heard, 4).await.unwrap(), b"0123");
+        assert_eq!(read_line(&mut other, &mut heard, 4).await.unwrap(), b"next");
+    }
+
+    /// The guide says how long what is waited for, and is read by people who rely on it.
+    #[test]
+    fn the_guide_has_the_times_of_the_code() {
+        use crate::hook::settings::{CLIENT_WAITS, DEADLINE};
+        let guide =
+            std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/guides/hooks.md");
+        let guide = std::fs::read_to_string(guide).unwrap();
+        let guide = guide.split_whitespace().collect::<Vec<_>>().join(" ");
+        let (waits, deadline) = (CLIENT_WAITS.as_secs(), DEADLINE.as_secs());
+        let hold = wire::LONGEST_HOLD.as_secs();
+        for said in [
+            format!("too late (after {deadline} seconds)"),
+            format!("waits for people for {hold} seconds at most"),
+            format!("({deadline} seconds of {waits})"),
+        ] {
+            assert!(guide.contains(&said), "the guide does not say: {said}");
+        }
     }
 }

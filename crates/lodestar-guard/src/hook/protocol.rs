@@ -53,6 +53,9 @@ pub enum ProtocolError {
     /// A text that stands for something and is empty, too long or has control characters.
     #[error("the field `{0}` is no name: empty, too long, or with control characters")]
     NoName(&'static str),
+    /// An event that could be one before something happens, for all that is known here.
+    #[error("nobody here knows the event `{0}`")]
+    UnknownEvent(String),
     /// The client was to speak of another event.
     #[error("the hook was installed for `{installed}` and is told of `{told}`")]
     OtherEvent {
@@ -76,7 +79,7 @@ pub struct Spoken {
 
 impl Spoken {
     /// Nothing at all: no approval either.
-    fn nothing() -> Self {
+    pub fn nothing() -> Self {
         Self {
             stdout: String::new(),
             stderr: String::new(),
@@ -148,6 +151,17 @@ pub fn events(client: Client) -> &'static [(&'static str, Moment)] {
     }
 }
 
+/// Events of a client that tell of something and could stop nothing that is not told of otherwise. They say nothing
+/// to Lodestar, and answering them with a refusal would mean something else to the client: one of `Stop` is to go on.
+fn mere(client: Client) -> &'static [&'static str] {
+    match client {
+        Client::ClaudeCode => claude_code::MERE,
+        Client::Codex => codex::MERE,
+        Client::Cursor => cursor::MERE,
+        Client::Gemini => gemini::MERE,
+    }
+}
+
 /// The built-in tools of a client, by the names that its hooks have for them.
 pub fn tools(client: Client) -> &'static [(&'static str, Kind)] {
     match client {
@@ -178,7 +192,7 @@ fn kind(client: Client, tool: &str) -> Kind {
 }
 
 /// Reads what a client said. `event_name` is what the hook was installed for, if the command line says so.
-/// Nothing comes of an event that says nothing to Lodestar.
+/// Nothing comes of an event that is known to say nothing to Lodestar; one that nobody knows is an error.
 pub fn read(
     client: Client,
     event_name: Option<&str>,
@@ -198,8 +212,13 @@ pub fn read(
             told: Excerpt::of(&told).to_string(),
         });
     }
-    let Some(moment) = moment(client, &told) else {
-        return Ok(None);
+    let moment = match moment(client, &told) {
+        Some(moment) => moment,
+        None if mere(client).contains(&told.as_str()) => return Ok(None),
+        None => {
+            let told = Excerpt::of(&told).to_string();
+            return Err(ProtocolError::UnknownEvent(told));
+        }
     };
     let (conversation, event) = match client {
         Client::ClaudeCode => claude_code::read(&told, moment, &mut fields)?,

@@ -6,6 +6,7 @@
 
 mod edit;
 pub mod file;
+pub mod switch;
 mod tree;
 
 #[cfg(test)]

@@ -5,13 +5,15 @@
 //! other tool. Which governed tool a use is, and with which arguments, [`arguments`] settles.
 
 mod arguments;
+mod names;
+mod patch;
 mod places;
 
-pub(super) use arguments::{Governed, governed};
+pub use arguments::{Governed, governed};
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError};
 
 use lodestar_core::canonical;
 use lodestar_core::contract::{
@@ -22,30 +24,13 @@ use lodestar_core::name::{ServerIdentity, ToolName};
 use lodestar_core::scope::Scope;
 use lodestar_core::sensitivity::DataSensitivity;
 use lodestar_kernel::grade::Grade;
+use lodestar_kernel::registry::{RegisterError, Registry};
 use lodestar_kernel::tool::{Call, Calling, Definition, Effect, Output, Tool, ToolError};
 use serde_json::{Map, Value, json};
 use tokio::sync::oneshot;
 
 use super::Client;
 use crate::session::Setup;
-
-/// Every client whose tools are known.
-const CLIENTS: [Client; 4] = [
-    Client::ClaudeCode,
-    Client::Codex,
-    Client::Cursor,
-    Client::Gemini,
-];
-
-/// The word for a client in the names of its tools and sessions.
-pub(super) fn word(client: Client) -> &'static str {
-    match client {
-        Client::ClaudeCode => "claude-code",
-        Client::Codex => "codex",
-        Client::Cursor => "cursor",
-        Client::Gemini => "gemini",
-    }
-}
 
 /// What a use of a built-in tool comes to: for each, one governed tool of the client.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -54,6 +39,8 @@ pub(super) enum Sort {
     Read,
     /// Reads or searches elsewhere.
     ReadOutside,
+    /// Reads or searches where credentials are, in the project or elsewhere.
+    ReadSecret,
     /// Lists or searches the project.
     Find,
     /// Changes a part of a file of the project.
@@ -62,6 +49,8 @@ pub(super) enum Sort {
     Write,
     /// Writes or changes a file elsewhere.
     WriteOutside,
+    /// Writes or changes a file of the project that holds credentials.
+    WriteSecret,
     /// A command line that looks.
     ShellLook,
     /// A command line that changes what is here.
@@ -85,13 +74,15 @@ pub(super) enum Sort {
 }
 
 impl Sort {
-    const ALL: [Self; 16] = [
+    const ALL: [Self; 18] = [
         Self::Read,
         Self::ReadOutside,
+        Self::ReadSecret,
         Self::Find,
         Self::Edit,
         Self::Write,
         Self::WriteOutside,
+        Self::WriteSecret,
         Self::ShellLook,
         Self::ShellLocal,
         Self::ShellExternal,
@@ -109,10 +100,12 @@ impl Sort {
         match self {
             Self::Read => "read",
             Self::ReadOutside => "read.outside",
+            Self::ReadSecret => "read.secret",
             Self::Find => "find",
             Self::Edit => "edit",
             Self::Write => "write",
             Self::WriteOutside => "write.outside",
+            Self::WriteSecret => "write.secret",
             Self::ShellLook => "shell.look",
             Self::ShellLocal => "shell.local",
             Self::ShellExternal => "shell.external",
@@ -131,10 +124,12 @@ impl Sort {
         match self {
             Self::Read => "reads a file of the project",
             Self::ReadOutside => "reads, lists or searches outside of the project",
+            Self::ReadSecret => "reads, lists or searches what holds or may hold credentials",
             Self::Find => "lists or searches the project",
             Self::Edit => "changes a part of a file of the project",
             Self::Write => "writes a file of the project",
             Self::WriteOutside => "writes or changes a file outside of the project",
+            Self::WriteSecret => "writes or changes a file that holds or may hold credentials",
             Self::ShellLook => "runs a command line that only looks",
             Self::ShellLocal => "runs a command line that changes what is on this machine",
             Self::ShellExternal => {
@@ -163,11 +158,23 @@ impl Sort {
                     &[ReadFiles],
                     Sandbox::Read,
                 ),
-                // A home folder has keys in it.
+                // A policy that lets an agent look around means its project. Whatever else lies on a machine is
+                // the user's: no list of names knows all that is private in it, so it is told when it is read,
+                // and read at all only where more than looking is permitted.
                 Self::ReadOutside => (
-                    Rung::L0,
-                    BlastRadius::SelfOnly,
-                    Reversibility::Reversible,
+                    Rung::L3,
+                    BlastRadius::Session,
+                    Reversibility::Irreversible,
+                    DataSensitivity::Secret,
+                    &[ReadFiles],
+                    Sandbox::Read,
+                ),
+                // What an agent has read, the maker of its model has, and no undoing takes it back. A command
+                // that reads the same is held as well.
+                Self::ReadSecret => (
+                    Rung::L4,
+                    BlastRadius::External,
+                    Reversibility::Irreversible,
                     DataSensitivity::Secret,
                     &[ReadFiles],
                     Sandbox::Read,
@@ -186,6 +193,14 @@ impl Sort {
                     BlastRadius::External,
                     Reversibility::Compensable,
                     DataSensitivity::Private,
+                    &[ReadFiles, WriteFiles],
+                    Sandbox::WriteLocal,
+                ),
+                Self::WriteSecret => (
+                    Rung::L4,
+                    BlastRadius::External,
+                    Reversibility::Compensable,
+                    DataSensitivity::Secret,
                     &[ReadFiles, WriteFiles],
                     Sandbox::WriteLocal,
                 ),
@@ -287,10 +302,12 @@ impl Sort {
         match self {
             Self::Read
             | Self::ReadOutside
+            | Self::ReadSecret
             | Self::Find
             | Self::Edit
             | Self::Write
-            | Self::WriteOutside => &[PATHS, CONTENTS],
+            | Self::WriteOutside
+            | Self::WriteSecret => &[PATHS, CONTENTS],
             Self::ShellLook | Self::ShellLocal | Self::ShellExternal | Self::ShellProhibited => &[
                 ("command", "string", Some(ArgumentRole::Argv)),
                 PATHS,
@@ -305,14 +322,14 @@ impl Sort {
 
 /// The governed tool's name.
 pub(super) fn name(client: Client, sort: Sort) -> String {
-    format!("{}.{}", word(client), sort.word())
+    format!("{}.{}", client.name(), sort.word())
 }
 
 /// Whether a name is that of a built-in tool of some client.
 pub(crate) fn is_one(name: &str) -> bool {
-    let mut clients = CLIENTS.iter();
+    let mut clients = Client::ALL.into_iter();
     clients.any(|client| {
-        let rest = name.strip_prefix(word(*client));
+        let rest = name.strip_prefix(client.name());
         let rest = rest.and_then(|rest| rest.strip_prefix('.'));
         rest.is_some_and(|rest| Sort::ALL.iter().any(|sort| sort.word() == rest))
     })
@@ -328,6 +345,25 @@ pub(super) fn with_tools(mut setup: Setup, client: Client, scope: &Scope) -> Set
         };
     }
     setup
+}
+
+/// The governed tools of a client under an operator's grades, by name, to be looked at: without a conversation, none of
+/// them runs.
+pub fn registry(
+    client: Client,
+    grades: &BTreeMap<String, Grade>,
+    scope: &Scope,
+) -> Result<Registry, RegisterError> {
+    let mut registry = Registry::default();
+    for sort in Sort::ALL {
+        let grade = grades.get(&name(client, sort));
+        let tool = Arc::new(HookTool::new(client, sort, scope));
+        match sort.grade() {
+            Some(otherwise) => registry.add_graded(tool, grade, &otherwise, scope)?,
+            None => registry.add(tool, grade, scope)?,
+        }
+    }
+    Ok(registry)
 }
 
 /// A built-in tool of a client.
@@ -357,13 +393,13 @@ impl HookTool {
             }
         }
         let name = ToolName::new(name(client, sort));
-        let server = ServerIdentity::new(word(client));
+        let server = ServerIdentity::new(client.name());
         Self {
             sort,
             definition: Definition {
                 name: name.expect("INVARIANT: short constants"),
                 server: server.expect("INVARIANT: a short constant"),
-                description: format!("{} {}", word(client), sort.does()),
+                description: format!("{} {}", client.name(), sort.does()),
                 input_schema: json!({
                     "type": "object",
                     "properties": properties,
@@ -384,7 +420,9 @@ impl Tool for HookTool {
 
     fn writes(&self, arguments: &Map<String, Value>) -> Vec<PathBuf> {
         let paths = match self.sort {
-            Sort::Edit | Sort::Write | Sort::WriteOutside => arguments.get("paths"),
+            Sort::Edit | Sort::Write | Sort::WriteOutside | Sort::WriteSecret => {
+                arguments.get("paths")
+            }
             _ => None,
         };
         let paths = paths.and_then(Value::as_array).into_iter().flatten();

@@ -44,13 +44,7 @@ pub(crate) fn at_once() -> Option<Exit> {
         ["hook", client, "--event", event] => (client, Some(event.to_owned())),
         _ => return None,
     };
-    let all = [
-        Client::ClaudeCode,
-        Client::Codex,
-        Client::Cursor,
-        Client::Gemini,
-    ];
-    let client = all.into_iter().find(|one| one.name() == client)?;
+    let client = Client::ALL.into_iter().find(|one| one.name() == client)?;
     Some(run(client, &AnswerArgs { event }))
 }
 
@@ -83,11 +77,7 @@ fn judge(client: Client, event: Option<&str>) -> Spoken {
     match protocol::read(client, event, &stdin) {
         Err(problem) => protocol::unavailable(client, event, &problem.to_string()),
         // It says nothing to Lodestar.
-        Ok(None) => Spoken {
-            stdout: String::new(),
-            stderr: String::new(),
-            exit: 0,
-        },
+        Ok(None) => Spoken::nothing(),
         Ok(Some(incoming)) => match ask(&incoming) {
             Ok(answer) => protocol::answer(client, &incoming, &answer),
             Err(away) => protocol::unanswered(&incoming, &away.to_string()),

@@ -118,9 +118,9 @@ fn settings(installation: Installation, root: &Path) -> Result<Settings, Failure
         .proxy(Arc::new(is_proxy)))
 }
 
-/// Whether everything that any client calls by this name starts this very program as the proxy of this
-/// project. A name alone says nothing: a project brings its own list of servers along.
-fn is_proxy(_client: Client, root: &Path, server: &str) -> bool {
+/// Whether every server that any client could mean by the beginning of this tool's name starts this very program as the
+/// proxy of this project, and nothing else. A name alone says nothing: a project brings its own list of servers along.
+fn is_proxy(_client: Client, root: &Path, tool: &str) -> bool {
     let Some(config) = daemon::configuration_above(root) else {
         return false;
     };
@@ -134,28 +134,65 @@ fn is_proxy(_client: Client, root: &Path, server: &str) -> bool {
             return false;
         };
         let servers = file.map(|file| file.servers).unwrap_or_default();
-        entries.extend(servers.get(server).cloned());
-        entries.extend(of_projects(path, server));
+        let servers = servers.into_iter().chain(of_projects(path));
+        let meant = servers.filter(|(server, _)| begins_with(tool, server));
+        entries.extend(meant.map(|(_, entry)| entry));
     }
     let is_own = |entry: &Value| {
         let command = entry["command"].as_str().unwrap_or_default();
-        ClientFile::starts(entry, &config) && is_this_program(command)
+        is_plain(entry) && ClientFile::starts(entry, &config) && is_this_program(command)
     };
     !entries.is_empty() && entries.iter().all(is_own)
 }
 
+/// Whether a tool's name could begin with that of a server, as clients write it.
+fn begins_with(tool: &str, server: &str) -> bool {
+    let written = server.chars().map(|c| match c {
+        c if c.is_ascii_alphanumeric() || c == '-' => c,
+        _ => '_',
+    });
+    let written: String = written.collect();
+    let rest = tool.strip_prefix(&written);
+    rest.is_some_and(|rest| rest.starts_with("__"))
+}
+
+/// Whether a server is started as `lodestar init` writes it: with no option that loosens what the configuration says, and
+/// nothing in its environment that makes it another program or gives it other keys.
+fn is_plain(entry: &Value) -> bool {
+    let args = entry["args"].as_array().map_or(0, Vec::len);
+    let is_process = entry.get("url").is_none()
+        && entry.get("httpUrl").is_none()
+        && entry.get("type").is_none_or(|sort| sort == "stdio");
+    let changes = |name: &String| {
+        let name = name.to_ascii_uppercase();
+        ["LD_", "DYLD_", "LODESTAR_", "XDG_"]
+            .iter()
+            .any(|begin| name.starts_with(begin))
+            || name == "HOME"
+    };
+    let environment = entry["env"].as_object();
+    let is_changed = environment.is_some_and(|set| set.keys().any(changes));
+    args == PROXY_ARGS && is_process && !is_changed
+}
+
+/// `guard mcp-proxy --config FILE`.
+const PROXY_ARGS: usize = 4;
+
 /// Servers that Claude Code keeps for single projects, which come before all others.
-fn of_projects(path: &Path, server: &str) -> Vec<Value> {
+fn of_projects(path: &Path) -> Vec<(String, Value)> {
     let text = std::fs::read_to_string(path).unwrap_or_default();
     let whole = serde_json::from_str::<Map<String, Value>>(&jsonc::plain(&text));
     let projects = whole.ok().and_then(|mut whole| whole.remove("projects"));
     let Some(Value::Object(projects)) = projects else {
         return Vec::new();
     };
-    let named = projects
+    let servers = projects
         .values()
-        .map(|project| &project["mcpServers"][server]);
-    named.filter(|entry| !entry.is_null()).cloned().collect()
+        .filter_map(|project| project["mcpServers"].as_object());
+    let servers = servers.flatten();
+    servers
+        .map(|(name, entry)| (name.clone(), entry.clone()))
+        .collect()
 }
 
 fn failure(problem: DaemonError) -> Failure {

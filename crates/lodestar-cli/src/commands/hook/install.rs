@@ -7,7 +7,7 @@ use lodestar_guard::hook::Client;
 use lodestar_guard::hook::settings::file::{Change, Earnest, Settings};
 use serde_json::json;
 
-use super::{Named, Scope, program, refused};
+use super::{Scope, a_client, program, refused};
 use crate::cli::App;
 use crate::failure::{Exit, Failure};
 use crate::paint::Paint;
@@ -47,8 +47,8 @@ pub(crate) struct UninstallArgs {
 #[derive(Debug, Args)]
 struct Which {
     /// Whose settings
-    #[arg(value_enum)]
-    client: Named,
+    #[arg(value_parser = a_client())]
+    client: Client,
 
     /// Those in the home folder, for every project
     #[arg(long)]
@@ -65,7 +65,7 @@ impl Which {
             true => Scope::User,
             false => Scope::Project,
         };
-        Ok(Settings::of(self.client.into(), &scope.folder(app)?))
+        Ok(Settings::of(self.client, &scope.folder(app)?))
     }
 
     fn earnest(&self) -> Earnest {
@@ -83,7 +83,7 @@ pub(crate) fn install(args: &InstallArgs, app: &mut App) -> Result<Exit, Failure
         .install(&program()?, which.earnest())
         .map_err(refused)?;
     tell(&change, which, "installed", app)?;
-    app.note(remark(which.client.into()));
+    app.note(remark(which.client));
     Ok(Exit::Done)
 }
 
@@ -98,7 +98,7 @@ pub(crate) fn uninstall(args: &UninstallArgs, app: &mut App) -> Result<Exit, Fai
 }
 
 fn tell(change: &Change, which: &Which, done: &str, app: &mut App) -> Result<(), Failure> {
-    let client: Client = which.client.into();
+    let client = which.client;
     let before = change.before.as_deref().unwrap_or_default();
     let after = change.after.as_deref().unwrap_or_default();
     if app.json {

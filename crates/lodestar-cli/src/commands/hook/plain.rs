@@ -1,17 +1,15 @@
 //! One hook, answered: what a client says comes in on standard input, the answer goes out on standard output.
 //!
-//! A client runs this before and after each of its tools, so it is reached without reading the command line
-//! as a whole, and starts no threads. Whatever goes wrong is a refusal.
+//! The same for every client: the way from a hook to the daemon and back is measured and tested with it. Whatever
+//! goes wrong is a refusal.
 
 use std::io::{Read as _, Write as _};
 
 use lodestar_guard::hook::daemon::{Unavailable, ask};
+use lodestar_guard::hook::protocol::{MAX_INPUT, ProtocolError};
 use lodestar_guard::hook::{Answer, Incoming};
 
 use crate::failure::Exit;
-
-/// Most that a client may say at once.
-const MAX_SAID: u64 = 16 << 20;
 
 /// Answers in Lodestar's own words: an [`Incoming`] as JSON, an [`Answer`] as JSON.
 pub(crate) fn run() -> Exit {
@@ -39,13 +37,14 @@ pub(crate) fn decided(asked: Result<Answer, Unavailable>) -> Answer {
 
 fn said() -> Result<Incoming, String> {
     let mut said = Vec::new();
+    let most = u64::try_from(MAX_INPUT).unwrap_or(u64::MAX);
     let reading = std::io::stdin()
         .lock()
-        .take(MAX_SAID + 1)
+        .take(most.saturating_add(1))
         .read_to_end(&mut said);
     reading.map_err(|problem| problem.to_string())?;
-    if said.len() as u64 > MAX_SAID {
-        return Err(format!("it takes more than {MAX_SAID} bytes"));
+    if said.len() > MAX_INPUT {
+        return Err(ProtocolError::TooLong.to_string());
     }
     serde_json::from_slice(&said).map_err(|problem| problem.to_string())
 }

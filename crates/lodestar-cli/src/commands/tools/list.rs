@@ -4,14 +4,18 @@ use std::collections::BTreeMap;
 use std::io::Write as _;
 
 use clap::Args;
+use lodestar_core::scope::Scope;
+use lodestar_guard::config::ConfigError;
+use lodestar_guard::hook::{Client, registry};
 use lodestar_kernel::opening::Opening;
 use lodestar_kernel::registry::{GradedBy, ToolRecord};
 use lodestar_log::{Reader, SessionDir};
 use serde_json::{Value, json};
 
 use crate::cli::App;
+use crate::commands::hook::a_client;
 use crate::commands::log::event::unreadable;
-use crate::configured::{ConfigArgs, Tooling};
+use crate::configured::{ConfigArgs, Configured, Tooling};
 use crate::failure::{Exit, Failure};
 use crate::pinned::State;
 use crate::place::SessionName;
@@ -20,12 +24,14 @@ use crate::{inert, words};
 const AFTER_HELP: &str = "\
 A tool that nobody graded stands on L4: every call waits for a human. The grade of a tool in the box
 is its own minimum, unless the configuration says something stricter. With --session, the tools are
-those that a session was opened with, a program's own among them.
+those that a session was opened with, a program's own among them. With --client, they are those that
+a client has built in, as hooks have them judged.
 
 Examples:
   lodestar tools list
   lodestar tools list --config lodestar.toml --json
-  lodestar tools list --session latest";
+  lodestar tools list --session latest
+  lodestar tools list --client claude-code";
 
 /// The headings, in the order of [`cells`].
 const HEADINGS: [&str; 8] = [
@@ -49,14 +55,18 @@ pub(crate) struct ListArgs {
     #[arg(long, value_name = "SESSION", conflicts_with = "config")]
     session: Option<String>,
 
+    /// The client's own tools, as its hooks have them judged
+    #[arg(long, value_name = "CLIENT", conflicts_with = "session", value_parser = a_client())]
+    client: Option<Client>,
+
     /// Look only at this project
     #[arg(long, value_name = "PROJECT", requires = "session")]
     project: Option<String>,
 }
 
 pub(crate) fn run(args: &ListArgs, app: &mut App) -> Result<Exit, Failure> {
-    let (records, about, pinned) = match &args.session {
-        Some(session) => {
+    let (records, about, pinned) = match (&args.session, args.client) {
+        (Some(session), _) => {
             let name = SessionName::parse(session)?;
             let dir = app
                 .place(args.project.as_deref())?
@@ -64,7 +74,21 @@ pub(crate) fn run(args: &ListArgs, app: &mut App) -> Result<Exit, Failure> {
             let about = json!({"project": dir.project(), "session": dir.session()});
             (of_session(&dir)?, about, BTreeMap::new())
         }
-        None => {
+        (None, Some(client)) => {
+            let configured = args.config.find(app)?;
+            let (grades, scope, file) = match configured {
+                Some(Configured { file, config }) => {
+                    let scope = config.scope().map_err(ConfigError::from)?;
+                    (config.tool_defaults, scope, Some(file))
+                }
+                None => (BTreeMap::new(), Scope::global(), None),
+            };
+            let registry = registry(client, &grades, &scope)
+                .map_err(|problem| Failure::usage(problem.to_string()))?;
+            let about = json!({"client": client.name(), "config": file});
+            (registry.records(), about, BTreeMap::new())
+        }
+        (None, None) => {
             let tooling = Tooling::find(&args.config, app)?;
             tooling.note(app);
             (

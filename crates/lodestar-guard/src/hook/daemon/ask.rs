@@ -11,13 +11,10 @@ use lodestar_core::name::Excerpt;
 use thiserror::Error;
 
 use super::place::{Belongs, Lock, Place, configuration_above};
-use super::wire::{self, Asked, LONGEST_ANSWER, MAX_TOLD, Told};
+use super::wire::{self, Asked, LONGEST_ANSWER, MAX_TOLD, Told, UP_WITHIN};
 use crate::hook::{Answer, Incoming};
 use crate::installation::files::FileError;
 use crate::installation::{Installation, InstallationError};
-
-/// How long a daemon may take until it listens.
-const UP_WITHIN: Duration = Duration::from_secs(8);
 
 /// How often a hook looks whether it does.
 const LOOKS_EVERY: Duration = Duration::from_millis(5);

@@ -20,7 +20,7 @@ use crate::session::{CallOptions, Reply, Session};
 
 /// How long a use may take. Between the hook before it and the one after it the client may ask its user,
 /// who has lunch.
-const LONGEST_USE: Duration = Duration::from_secs(6 * 3600);
+pub(super) const LONGEST_USE: Duration = Duration::from_secs(6 * 3600);
 
 /// Most uses whose end is open: clients that are interrupted never say what came of a tool. Of the oldest
 /// beyond that, nobody will know.

@@ -9,7 +9,7 @@ use std::time::Duration;
 use lodestar_core::name::Excerpt;
 use tokio::sync::Mutex as Turns;
 
-use super::conversation::Conversation;
+use super::conversation::{Conversation, LONGEST_USE};
 use super::place::{Belongs, configuration_above, sessions_of};
 use super::wire::LONGEST_HOLD;
 use super::{Daemon, Settings};
@@ -24,6 +24,16 @@ const MAX_CONVERSATIONS: usize = 64;
 
 /// How long a conversation may be silent before its session is closed: longer than requests wait for people.
 pub(super) const SILENT: Duration = Duration::from_secs(2 * 3600);
+
+/// Whether a conversation is over for all that one can tell. One with a use whose end is open waits for its client, who
+/// may ask its user for as long as a use may take.
+fn fell_silent(quiet_for: Duration, has_open_uses: bool) -> bool {
+    let longest = match has_open_uses {
+        true => LONGEST_USE,
+        false => SILENT,
+    };
+    quiet_for >= longest
+}
 
 type Key = (Client, String);
 
@@ -101,7 +111,8 @@ impl Conversations {
         slots.get(key).is_some_and(|now| Arc::ptr_eq(now, slot))
     }
 
-    /// Closes the one that was silent longest, where all places are taken.
+    /// Closes the one that was silent longest, where all places are taken. One that waits for its client only gives way
+    /// after a silence that would end any other: clients that are interrupted never say what came of a use.
     async fn make_room(&self) -> Result<(), String> {
         let slots: Vec<(Key, Slot)> = {
             let slots = self.slots();
@@ -116,10 +127,11 @@ impl Conversations {
         let quiet = slots.iter().filter_map(|(key, slot)| {
             let slot = slot.try_lock().ok()?;
             let conversation = slot.as_ref()?;
-            (!conversation.has_open_uses()).then(|| (conversation.quiet_for(), key.clone()))
+            let (waits, quiet) = (conversation.has_open_uses(), conversation.quiet_for());
+            (!waits || quiet >= SILENT).then(|| (!waits, quiet, key.clone()))
         });
         match quiet.max() {
-            Some((_, key)) => {
+            Some((_, _, key)) => {
                 self.close(&key, "another conversation needed its place")
                     .await
             }
@@ -136,7 +148,9 @@ impl Conversations {
             let silent = slots.iter().filter(|(_, slot)| {
                 let slot = slot.try_lock();
                 let conversation = slot.as_ref().ok().and_then(|slot| slot.as_ref());
-                conversation.is_some_and(|conversation| conversation.quiet_for() >= SILENT)
+                conversation.is_some_and(|conversation| {
+                    fell_silent(conversation.quiet_for(), conversation.has_open_uses())
+                })
             });
             silent.map(|(key, _)| key.clone()).collect()
         };
@@ -230,5 +244,20 @@ fn belonging(settings: &Settings, incoming: &Incoming) -> Result<PathBuf, String
             "the conversation belongs to the project of `{}`",
             Excerpt::of(&file.to_string_lossy())
         )),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_conversation_that_waits_for_its_client_is_not_over_before_its_use_is() {
+        let soon = Duration::from_secs(1);
+        assert!(!fell_silent(SILENT - soon, false));
+        assert!(fell_silent(SILENT, false));
+        assert!(!fell_silent(SILENT, true));
+        assert!(!fell_silent(LONGEST_USE - soon, true));
+        assert!(fell_silent(LONGEST_USE, true));
     }
 }

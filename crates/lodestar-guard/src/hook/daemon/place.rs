@@ -21,7 +21,6 @@ use std::time::Duration;
 
 use lodestar_core::digest::sha256;
 
-use crate::hook::tools::word;
 use crate::hook::{Client, Incoming};
 use crate::installation::Installation;
 use crate::installation::files::{self, FileError};
@@ -180,7 +179,7 @@ pub(super) fn sessions_of(client: Client, conversation: &str) -> String {
         .take(LONGEST_NAME)
         .collect();
     let digest = short(conversation.as_bytes());
-    format!("{OF_CONVERSATION}{}-{kept}-{digest}", word(client))
+    format!("{OF_CONVERSATION}{}-{kept}-{digest}", client.name())
 }
 
 /// Which project a conversation belongs to. It is the one that it was first seen in: an agent that goes to

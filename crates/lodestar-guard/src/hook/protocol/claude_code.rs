@@ -16,6 +16,17 @@ pub(super) const EVENTS: &[(&str, Moment)] = &[
     ("PostToolUseFailure", Moment::After),
 ];
 
+pub(super) const MERE: &[&str] = &[
+    "InstructionsLoaded",
+    "Notification",
+    "PostCompact",
+    "PreCompact",
+    "Stop",
+    "StopFailure",
+    "SubagentStart",
+    "SubagentStop",
+];
+
 /// What acts where nobody looks, or later, or elsewhere, is no note: it stays [`Kind::Other`].
 pub(super) const TOOLS: &[(&str, Kind)] = &[
     ("Read", Kind::Read),

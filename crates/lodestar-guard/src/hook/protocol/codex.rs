@@ -16,6 +16,8 @@ pub(super) const EVENTS: &[(&str, Moment)] = &[
     ("PostToolUse", Moment::After),
 ];
 
+pub(super) const MERE: &[&str] = &["PostCompact", "PreCompact", "Stop", "SubagentStop"];
+
 pub(super) const TOOLS: &[(&str, Kind)] = &[
     // What the model calls `exec_command`, `shell` or `shell_command`.
     ("Bash", Kind::Shell),

@@ -29,6 +29,14 @@ pub(super) const EVENTS: &[(&str, Moment)] = &[
     ("subagentStart", Moment::Before),
 ];
 
+pub(super) const MERE: &[&str] = &[
+    "afterAgentResponse",
+    "afterAgentThought",
+    "preCompact",
+    "stop",
+    "subagentStop",
+];
+
 pub(super) const TOOLS: &[(&str, Kind)] = &[
     ("Read", Kind::Read),
     ("TabRead", Kind::Read),

@@ -17,6 +17,8 @@ pub(super) const EVENTS: &[(&str, Moment)] = &[
     ("AfterTool", Moment::After),
 ];
 
+pub(super) const MERE: &[&str] = &["AfterAgent", "AfterModel", "Notification", "PreCompress"];
+
 pub(super) const TOOLS: &[(&str, Kind)] = &[
     ("read_file", Kind::Read),
     ("read_many_files", Kind::Read),

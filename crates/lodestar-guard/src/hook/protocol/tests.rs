@@ -7,13 +7,6 @@ use std::path::Path;
 use super::super::{Answer, Client, Event, Incoming, Kind};
 use super::*;
 
-const CLIENTS: [Client; 4] = [
-    Client::ClaudeCode,
-    Client::Codex,
-    Client::Cursor,
-    Client::Gemini,
-];
-
 /// Every recorded input of a client, by file name.
 fn recorded(version: &str) -> Vec<(String, Vec<u8>)> {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("src/hook/protocol/recorded");
@@ -306,7 +299,7 @@ fn what_claude_code_says_in_the_users_place_is_no_prompt_of_the_users() {
 
 #[test]
 fn a_tool_that_nobody_knows_is_other_and_one_of_a_server_is_mcp() {
-    for client in CLIENTS {
+    for client in Client::ALL {
         assert_eq!(kind(client, "SomethingNew"), Kind::Other);
     }
     assert_eq!(kind(Client::ClaudeCode, "mcp__files__read"), Kind::Mcp);
@@ -320,7 +313,7 @@ fn a_tool_that_nobody_knows_is_other_and_one_of_a_server_is_mcp() {
 
 #[test]
 fn a_table_names_each_tool_and_each_event_once() {
-    for client in CLIENTS {
+    for client in Client::ALL {
         let names: Vec<_> = tools(client).iter().map(|(name, _)| name).collect();
         let once: BTreeSet<_> = names.iter().collect();
         assert_eq!(names.len(), once.len(), "{client:?}");
@@ -384,7 +377,7 @@ fn a_refusal_is_said_in_the_clients_own_way() {
 
 #[test]
 fn where_nobody_can_answer_whatever_can_be_stopped_is_stopped() {
-    for client in CLIENTS {
+    for client in Client::ALL {
         for (event, moment) in events(client) {
             let spoken = refused(client, event);
             let stops = matches!(moment, Moment::Before | Moment::Prompt);
@@ -397,6 +390,24 @@ fn where_nobody_can_answer_whatever_can_be_stopped_is_stopped() {
             let spoken = unavailable(client, event, "nobody is there");
             assert_eq!(spoken.exit, 2, "{client:?}");
             assert!(spoken.stdout.contains("deny"), "{client:?}");
+        }
+    }
+}
+
+#[test]
+fn an_event_that_nobody_knows_is_refused_and_one_that_only_tells_is_not() {
+    for client in Client::ALL {
+        for event in mere(client) {
+            assert_eq!(moment(client, event), None, "{event} is spoken");
+            let text = json!({"hook_event_name": event}).to_string();
+            assert_eq!(said(client, &text), Ok(None), "{client:?} {event}");
+        }
+        for event in ["Newer", "pretooluse", "PRETOOLUSE", "PermissionRequest"] {
+            let text = json!({"hook_event_name": event}).to_string();
+            let problem = said(client, &text).expect_err("nobody knows it");
+            assert_eq!(problem, ProtocolError::UnknownEvent(event.to_owned()));
+            let spoken = unavailable(client, None, &problem.to_string());
+            assert_eq!(spoken.exit, 2, "{client:?} {event}");
         }
     }
 }

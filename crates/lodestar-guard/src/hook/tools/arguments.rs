@@ -2,7 +2,8 @@
 //! from what is only written or said.
 //!
 //! Nothing of what the client said is left out: what is hashed and shown is the whole use, in the same form
-//! for every client. What fits none of the known forms is judged as a tool that nobody graded.
+//! for every client. What fits none of the known forms is judged as a tool that nobody graded, and so is what a
+//! client could take in two ways: of two commands or two addresses, nobody here knows which one it takes.
 
 use std::path::{Path, PathBuf};
 
@@ -10,92 +11,36 @@ use lodestar_core::ladder::Rung;
 use lodestar_kernel::command;
 use serde_json::{Map, Value, json};
 
+use super::names::{
+    ADDRESSES, AROUND_COMMANDS, COMMANDS, CONTENTS, LOOKING_OPERATIONS, PLACES, snake,
+};
+use super::patch::{self, Patch};
 use super::{Sort, name, places};
 use crate::hook::{Client, Kind, Use};
 
-/// What clients call places.
-const PLACES: [&str; 20] = [
-    "absolute_path",
-    "cwd",
-    "dir",
-    "dir_path",
-    "directory",
-    "file",
-    "file_path",
-    "filename",
-    "files",
-    "folder",
-    "glob",
-    "include",
-    "notebook_path",
-    "path",
-    "paths",
-    "relative_path",
-    "root",
-    "target_directory",
-    "target_file",
-    "workdir",
-];
-
-/// What clients call what is written, said or looked for.
-const CONTENTS: [&str; 24] = [
-    "cell_id",
-    "cell_type",
-    "code_edit",
-    "content",
-    "contents",
-    "description",
-    "diff",
-    "edit_mode",
-    "edits",
-    "explanation",
-    "instruction",
-    "instructions",
-    "new_content",
-    "new_source",
-    "new_str",
-    "new_string",
-    "old_content",
-    "old_str",
-    "old_string",
-    "patch",
-    "pattern",
-    "prompt",
-    "query",
-    "text",
-];
-
-/// What a patch in Codex's form says before the name of a file.
-const PATCHED: [&str; 4] = [
-    "*** Add File: ",
-    "*** Update File: ",
-    "*** Delete File: ",
-    "*** Move to: ",
-];
-
 /// A use, as the session judges it.
-#[derive(Debug)]
-pub(in crate::hook) struct Governed {
+#[derive(Debug, Clone, PartialEq)]
+pub struct Governed {
     /// The governed tool.
-    pub(in crate::hook) tool: String,
+    pub tool: String,
     /// Its arguments.
-    pub(in crate::hook) arguments: Map<String, Value>,
+    pub arguments: Map<String, Value>,
 }
 
 /// What a use comes to in a project at this root.
-pub(in crate::hook) fn governed(
-    client: Client,
-    used: &Use,
-    cwd: Option<&Path>,
-    root: &Path,
-) -> Governed {
-    let cwd = cwd.filter(|cwd| cwd.is_absolute()).unwrap_or(root);
+pub fn governed(client: Client, used: &Use, cwd: Option<&Path>, root: &Path) -> Governed {
+    let told = cwd.unwrap_or(root);
+    // One that is not absolute says nothing, and what is named from it could lie anywhere.
+    let cwd = match told.is_absolute() {
+        true => told,
+        false => Path::new("/"),
+    };
     let known = match used.kind {
         Kind::Read => of_files(used, cwd, root, Sort::Read),
         Kind::Find => of_files(used, cwd, root, Sort::Find),
         Kind::Edit => of_files(used, cwd, root, Sort::Edit),
         Kind::Write => of_files(used, cwd, root, Sort::Write),
-        Kind::Shell => of_shell(used, cwd),
+        Kind::Shell => of_shell(used, cwd, root),
         Kind::Fetch => of_fetch(used),
         Kind::Search => Some((Sort::Search, spoken(used))),
         Kind::Agent => Some((Sort::Agent, spoken(used))),
@@ -114,7 +59,7 @@ pub(in crate::hook) fn governed(
         _ => true,
     });
     arguments.insert("tool".to_owned(), json!(used.tool));
-    arguments.insert("cwd".to_owned(), json!(cwd.to_string_lossy()));
+    arguments.insert("cwd".to_owned(), json!(told.to_string_lossy()));
     Governed {
         tool: name(client, sort),
         arguments,
@@ -127,6 +72,8 @@ struct Sorted {
     places: Vec<String>,
     contents: Map<String, Value>,
     rest: Map<String, Value>,
+    /// Whether something names a place in a form that nobody can read.
+    is_unclear: bool,
 }
 
 impl Sorted {
@@ -136,12 +83,12 @@ impl Sorted {
         for (member, value) in &used.input {
             let called = snake(member);
             let is_place = PLACES.contains(&called.as_str()) || (globs && called == "pattern");
-            if is_place && is_texts(value) {
+            if is_place {
                 // Written twice, so that two uses that differ in how they say it differ.
-                collect(value, &mut sorted.places);
+                sorted.is_unclear |= !collect(value, &mut sorted.places);
                 sorted.rest.insert(member.clone(), value.clone());
             } else if CONTENTS.contains(&called.as_str()) {
-                places_inside(value, &mut sorted.places);
+                sorted.is_unclear |= !places_inside(value, &mut sorted.places);
                 sorted.contents.insert(member.clone(), value.clone());
             } else {
                 sorted.rest.insert(member.clone(), value.clone());
@@ -149,18 +96,49 @@ impl Sorted {
         }
         sorted
     }
+
+    /// Finds the files of patches, which are text, whatever their member is called; none where nobody can tell
+    /// which they are.
+    fn with_patches(mut self, tool: &str) -> Option<Self> {
+        let mut is_patched = false;
+        let members = self.contents.iter().chain(&self.rest);
+        let mut texts = Vec::new();
+        for (member, value) in members {
+            match value.as_str().map_or(Patch::No, patch::read) {
+                Patch::No => {}
+                Patch::Unclear => return None,
+                Patch::Of(files) => {
+                    is_patched = true;
+                    texts.push(member.clone());
+                    self.places.extend(files);
+                }
+            }
+        }
+        for member in texts {
+            if let Some(text) = self.rest.remove(&member) {
+                self.contents.insert(member, text);
+            }
+        }
+        let takes_patches = tool.to_ascii_lowercase().contains("patch");
+        (is_patched || !takes_patches).then_some(self)
+    }
 }
 
 fn of_files(used: &Use, cwd: &Path, root: &Path, inside: Sort) -> Option<(Sort, Value)> {
-    let mut sorted = Sorted::of(used);
+    let operations = named(used, &["operation"]);
+    let looks = |value: &Value| LOOKING_OPERATIONS.iter().any(|name| value == name);
+    if inside == Sort::Find && !operations.iter().all(|(_, value)| looks(value)) {
+        return None;
+    }
+    let sorted = Sorted::of(used);
     let writes = matches!(inside, Sort::Edit | Sort::Write);
-    if writes {
-        let patches = sorted.contents.values().chain(sorted.rest.values());
-        let patched: Vec<String> = patches
-            .filter_map(Value::as_str)
-            .flat_map(patched_files)
-            .collect();
-        sorted.places.extend(patched);
+    let mut sorted = match writes {
+        true => sorted.with_patches(&used.tool)?,
+        false => sorted,
+    };
+    let is_named = sorted.places.iter().all(|place| !place.is_empty());
+    if sorted.is_unclear || (!is_named && inside != Sort::Find) {
+        return None;
     }
     if sorted.places.is_empty() {
         match inside {
@@ -170,26 +148,29 @@ fn of_files(used: &Use, cwd: &Path, root: &Path, inside: Sort) -> Option<(Sort, 
             _ => return None,
         }
     }
-    let paths = absolute(cwd, &sorted.places);
+    let Sorted {
+        mut places,
+        contents,
+        rest,
+        ..
+    } = sorted;
+    // Under a name that nobody knows, a path that leads elsewhere may be meant as one.
+    rest.values()
+        .for_each(|value| leading_elsewhere(value, &mut places));
+    let paths = absolute(cwd, &places);
     let all_inside = paths.iter().all(|path| places::lies_in(root, path));
-    let sort = match (inside, all_inside) {
-        (Sort::Edit | Sort::Write, false) => Sort::WriteOutside,
-        (Sort::Read | Sort::Find, false) => Sort::ReadOutside,
-        (sort, _) => sort,
+    let is_secret = match inside {
+        Sort::Find => paths
+            .iter()
+            .any(|path| places::searches_secrets(root, path)),
+        _ => paths.iter().any(|path| places::holds_secrets(root, path)),
     };
-    let Sorted { contents, rest, .. } = sorted;
-    let patch = |(name, value): (String, Value)| (name, value);
-    // A whole patch is text, whatever its member is called.
-    let (contents, rest): (Map<_, _>, Map<_, _>) = match writes {
-        true => {
-            let (text, rest): (Vec<_>, Vec<_>) = rest.into_iter().partition(|(_, value)| {
-                let text = value.as_str();
-                text.is_some_and(|text| patched_files(text).next().is_some())
-            });
-            let contents = contents.into_iter().chain(text.into_iter().map(patch));
-            (contents.collect(), rest.into_iter().collect())
-        }
-        false => (contents, rest),
+    let sort = match (writes, is_secret, all_inside) {
+        (true, true, true) => Sort::WriteSecret,
+        (true, _, false) => Sort::WriteOutside,
+        (false, true, _) => Sort::ReadSecret,
+        (false, false, false) => Sort::ReadOutside,
+        (_, false, true) => inside,
     };
     let shown = shown(&paths);
     Some((
@@ -198,30 +179,42 @@ fn of_files(used: &Use, cwd: &Path, root: &Path, inside: Sort) -> Option<(Sort, 
     ))
 }
 
-fn of_shell(used: &Use, cwd: &Path) -> Option<(Sort, Value)> {
-    let (member, line) = used.input.iter().find_map(|(member, value)| {
-        let is_command = matches!(snake(member).as_str(), "command" | "cmd" | "script");
-        let line = is_command.then(|| command_line(value)).flatten()?;
-        Some((member.clone(), line))
-    })?;
+fn of_shell(used: &Use, cwd: &Path, root: &Path) -> Option<(Sort, Value)> {
+    let (member, line) = match &named(used, &COMMANDS)[..] {
+        [(member, value)] => ((*member).to_owned(), command_line(value)?),
+        // Which one is run, only the client knows.
+        _ => return None,
+    };
     let Sorted {
         places,
         contents,
         mut rest,
+        is_unclear,
     } = Sorted::of(used);
+    if is_unclear {
+        return None;
+    }
     if rest.get(&member).is_some_and(Value::is_string) {
         rest.remove(&member);
     }
     // Where the tool says itself where it runs, words start from there.
-    let there = places.first().map(|place| places::from(cwd, place));
-    let there = there.filter(|place| place.is_dir());
-    // What names a place inside the project is told by its text, from where the conversation works.
-    let reading = match cwd.to_str() {
-        Some(root) => command::read_in(&line, root),
-        None => command::read(&line),
+    let starts = match places.is_empty() {
+        true => vec![cwd.to_owned()],
+        false => absolute(cwd, &places),
     };
-    let is_elsewhere = |place: &PathBuf| !places::lies_in(cwd, place);
-    let rung = match there.as_ref().is_some_and(is_elsewhere) {
+    let is_changed = named(used, &AROUND_COMMANDS)
+        .iter()
+        .any(|(_, value)| !is_nothing(value));
+    let starts_inside = starts.iter().all(|start| places::lies_in(root, start));
+    let reading = read_line(&line, root, &starts);
+    let from_starts = |named: &[String]| -> Vec<PathBuf> {
+        let named = starts.iter().flat_map(|start| absolute(start, named));
+        named.collect()
+    };
+    let (writes, reads) = (from_starts(&reading.writes), from_starts(&reading.reads));
+    let leads_out = writes.iter().any(|path| places::leads_out(root, path))
+        || reads.iter().any(|path| places::leads_to_secret(root, path));
+    let rung = match !starts_inside || is_changed || leads_out {
         true => reading.rung.max(Rung::L4),
         false => reading.rung,
     };
@@ -232,8 +225,8 @@ fn of_shell(used: &Use, cwd: &Path) -> Option<(Sort, Value)> {
         Rung::L5 => Sort::ShellProhibited,
     };
     let mut paths = absolute(cwd, &places);
-    let named: Vec<String> = reading.writes.into_iter().chain(reading.reads).collect();
-    paths.extend(absolute(there.as_deref().unwrap_or(cwd), &named));
+    paths.extend(writes);
+    paths.extend(reads);
     let shown = shown(&paths);
     Some((
         sort,
@@ -241,16 +234,57 @@ fn of_shell(used: &Use, cwd: &Path) -> Option<(Sort, Value)> {
     ))
 }
 
+/// What a line comes to that runs in these folders, in a project at this root: what names a place inside is told by
+/// its text, from where links really lead.
+fn read_line(line: &str, root: &Path, starts: &[PathBuf]) -> command::Reading {
+    let real = starts
+        .iter()
+        .map(|start| places::real(start).unwrap_or_else(|| start.clone()));
+    let real: Vec<PathBuf> = real.collect();
+    let texts: Option<Vec<&str>> = real.iter().map(|start| start.to_str()).collect();
+    match (root.to_str(), texts) {
+        (Some(root), Some(starts)) => command::read_from(line, root, &starts),
+        // Without the root's name, nothing that is absolute is inside.
+        _ => command::read(line),
+    }
+}
+
 fn of_fetch(used: &Use) -> Option<(Sort, Value)> {
+    let addresses = named(used, &ADDRESSES);
     let Sorted {
         contents, mut rest, ..
     } = Sorted::of(used);
     let mut arguments = json!({"contents": contents});
-    if let Some(Value::String(url)) = rest.remove("url") {
-        arguments["url"] = json!(url);
+    match &addresses[..] {
+        // Gemini CLI has its addresses among the words of a prompt.
+        [] => {}
+        [(member, Value::String(url))] => {
+            rest.remove(*member);
+            arguments["url"] = json!(url);
+        }
+        _ => return None,
     }
     arguments["rest"] = json!(rest);
     Some((Sort::Fetch, arguments))
+}
+
+/// The members that are called one of these, in any way to write it.
+fn named<'u>(used: &'u Use, names: &[&str]) -> Vec<(&'u str, &'u Value)> {
+    let members = used.input.iter();
+    let members = members.filter(|(member, _)| names.contains(&snake(member).as_str()));
+    members
+        .map(|(member, value)| (member.as_str(), value))
+        .collect()
+}
+
+fn is_nothing(value: &Value) -> bool {
+    match value {
+        Value::Null => true,
+        Value::String(text) => text.is_empty(),
+        Value::Array(items) => items.is_empty(),
+        Value::Object(members) => members.is_empty(),
+        Value::Bool(_) | Value::Number(_) => false,
+    }
 }
 
 /// What is said to somebody: an agent, a search engine.
@@ -284,46 +318,32 @@ fn quoted(word: &str) -> String {
     }
 }
 
-/// `filePath` and `file_path` are one name.
-fn snake(name: &str) -> String {
-    let mut made = String::with_capacity(name.len());
-    let mut before_was_lower = false;
-    for c in name.chars() {
-        if c.is_ascii_uppercase() && before_was_lower {
-            made.push('_');
+/// Takes the texts of a value that names places; whether it is made of such.
+fn collect(value: &Value, places: &mut Vec<String>) -> bool {
+    match value {
+        Value::Null => true,
+        Value::String(text) => {
+            places.push(text.clone());
+            true
         }
-        before_was_lower = c.is_ascii_lowercase();
-        made.push(c.to_ascii_lowercase());
-    }
-    made
-}
-
-fn is_texts(value: &Value) -> bool {
-    match value {
-        Value::String(_) => true,
-        Value::Array(items) => items.iter().all(Value::is_string),
-        _ => false,
+        Value::Array(items) => items
+            .iter()
+            .all(|item| item.is_string() && collect(item, places)),
+        Value::Bool(_) | Value::Number(_) | Value::Object(_) => false,
     }
 }
 
-fn collect(value: &Value, places: &mut Vec<String>) {
-    match value {
-        Value::String(text) => places.push(text.clone()),
-        Value::Array(items) => items.iter().for_each(|item| collect(item, places)),
-        _ => {}
-    }
-}
-
-/// Places that stand deeper, as in a list of edits of several files.
-fn places_inside(value: &Value, places: &mut Vec<String>) {
+/// Takes places that stand deeper, as in a list of edits of several files; whether all could be read.
+fn places_inside(value: &Value, places: &mut Vec<String>) -> bool {
     let mut open = vec![value];
+    let mut is_clear = true;
     while let Some(value) = open.pop() {
         match value {
             Value::Array(items) => open.extend(items),
             Value::Object(members) => {
                 for (member, value) in members {
-                    match PLACES.contains(&snake(member).as_str()) && is_texts(value) {
-                        true => collect(value, places),
+                    match PLACES.contains(&snake(member).as_str()) {
+                        true => is_clear &= collect(value, places),
                         false => open.push(value),
                     }
                 }
@@ -331,14 +351,25 @@ fn places_inside(value: &Value, places: &mut Vec<String>) {
             _ => {}
         }
     }
+    is_clear
 }
 
-fn patched_files(text: &str) -> impl Iterator<Item = String> {
-    let files = text.lines().filter_map(|line| {
-        let mut beginnings = PATCHED.iter();
-        beginnings.find_map(|beginning| line.trim_start().strip_prefix(beginning))
-    });
-    files.map(|file| file.trim().to_owned())
+/// Takes texts, however deep, that are paths which leave the folder that they are read from.
+fn leading_elsewhere(value: &Value, places: &mut Vec<String>) {
+    let mut open = vec![value];
+    while let Some(value) = open.pop() {
+        match value {
+            Value::Array(items) => open.extend(items),
+            Value::Object(members) => open.extend(members.values()),
+            Value::String(text) => {
+                let climbs = text.split('/').any(|name| name == "..");
+                if text.starts_with(['/', '~', '$']) || text.starts_with("file:") || climbs {
+                    places.push(text.clone());
+                }
+            }
+            _ => {}
+        }
+    }
 }
 
 fn absolute(cwd: &Path, written: &[String]) -> Vec<PathBuf> {
