@@ -12,6 +12,7 @@ use lodestar_guard::hook::daemon::ask;
 use lodestar_guard::hook::protocol::{self, MAX_INPUT, Spoken};
 use lodestar_guard::hook::settings::DEADLINE;
 
+use crate::commands::run::agent::way;
 use crate::failure::Exit;
 
 const AFTER_HELP: &str = "\
@@ -73,6 +74,13 @@ fn judge(client: Client, event: Option<&str>) -> Spoken {
     if let Err(problem) = read {
         let why = format!("what the client says cannot be read: {problem}");
         return protocol::unavailable(client, event, &why);
+    }
+    // Inside `lodestar run` the daemon, its keys and its log are outside.
+    if let Some(answered) = way::hook(client, event, &stdin) {
+        return answered.unwrap_or_else(|problem| {
+            let why = format!("Lodestar cannot be reached from inside `lodestar run`: {problem}");
+            protocol::unavailable(client, event, &why)
+        });
     }
     match protocol::read(client, event, &stdin) {
         Err(problem) => protocol::unavailable(client, event, &problem.to_string()),
