@@ -6,6 +6,7 @@ use std::sync::Arc;
 
 use lodestar_core::defence::Defence;
 use lodestar_core::scope::Scope;
+use lodestar_kernel::contain::plan::leads_out_of;
 use lodestar_kernel::native::fs::{FsRead, FsWrite, RESTORE};
 use lodestar_kernel::native::git::{GitCommit, GitPush, GitStatus};
 use lodestar_kernel::native::http::{HttpFetch, HttpRequest};
@@ -131,11 +132,11 @@ fn misplaced(config: &Config, tool: &str, problem: RegisterError) -> OpenError {
 
 /// A root in the project stays there: a program of the project can put a link in its place, which leads anywhere.
 fn stays(project: &Path, root: &Path) -> Result<(), String> {
-    let (Ok(real), Ok(really)) = (root.canonicalize(), project.canonicalize()) else {
+    let Ok(real) = root.canonicalize() else {
         // Where it is not there, its tool says so.
         return Ok(());
     };
-    match root.starts_with(project) && !real.starts_with(really) {
+    match leads_out_of(project, root, &real) {
         false => Ok(()),
         true => Err(format!(
             "its root `{}` leads to `{}` by a link that a program of the project can lay; name that place itself",

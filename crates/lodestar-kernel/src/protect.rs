@@ -24,7 +24,8 @@ use serde_json::{Map, Value};
 use lodestar_core::contract::arguments::{role, texts, texts_and_names};
 
 use crate::contain::{Host, Hosting, OutOfReach};
-use way::{Base, Name, Walked, Written, lexical, names, walk};
+pub(crate) use way::lexical;
+use way::{Base, Name, Walked, Written, names, walk};
 
 /// What is Lodestar's or decides what Lodestar governs, wherever it lies: runs of path components.
 pub(crate) const PROTECTED: [&[&str]; 24] = [

@@ -10,6 +10,7 @@ use lodestar_core::contract::Sandbox;
 use serde::{Deserialize, Serialize};
 
 use super::ContainError;
+use crate::protect::lexical;
 
 /// Programs, libraries and settings of the system: read and executed, never written.
 pub(super) const SYSTEM: [&str; 14] = [
@@ -411,13 +412,7 @@ impl Plan {
     fn leads_out(&self, place: &Path, real: &Path) -> bool {
         let written = self.writes.iter().chain(&self.alterable);
         let mut written = written.chain([&self.project]);
-        written.any(|folder| {
-            let lies_in = place.starts_with(folder) && place != folder;
-            lies_in
-                && !folder
-                    .canonicalize()
-                    .is_ok_and(|folder| real.starts_with(folder))
-        })
+        written.any(|folder| leads_out_of(folder, place, real))
     }
 
     /// What is hidden, with what the system itself keeps from everybody but root.
@@ -470,6 +465,17 @@ impl Plan {
         let places: Vec<PathBuf> = places.map(Path::to_owned).collect();
         places.into_iter().chain([real]).collect()
     }
+}
+
+/// Whether a place lies in a folder by its name, and really somewhere else.
+pub fn leads_out_of(folder: &Path, place: &Path, real: &Path) -> bool {
+    let (named, folder_named) = (
+        lexical(Path::new("/"), place),
+        lexical(Path::new("/"), folder),
+    );
+    let lies_in = named.starts_with(&folder_named) && named != folder_named;
+    let really = || folder.canonicalize();
+    lies_in && !really().is_ok_and(|folder| real.starts_with(folder))
 }
 
 /// Whether a program fetches a package and runs it: such a one has the network and its caches, whatever its profile.

@@ -163,7 +163,7 @@ fn leads_through_a_process(names: &[Name<'_>]) -> bool {
 }
 
 /// An absolute path without `.` and `..`, by its text alone; `..` at the root stays there.
-pub(super) fn lexical(base: &Path, path: &Path) -> PathBuf {
+pub(crate) fn lexical(base: &Path, path: &Path) -> PathBuf {
     let mut found = PathBuf::with_capacity(base.as_os_str().len() + path.as_os_str().len() + 2);
     found.push("/");
     let base = if path.is_absolute() {
