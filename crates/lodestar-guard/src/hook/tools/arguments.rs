@@ -227,11 +227,42 @@ fn of_shell(used: &Use, cwd: &Path, root: &Path) -> Option<(Sort, Value)> {
     let mut paths = absolute(cwd, &places);
     paths.extend(writes);
     paths.extend(reads);
+    if rung >= Rung::L4 {
+        // What a person agrees to is also what these files say at that moment.
+        paths.extend(from_starts(&files_among(&reading.parts, &starts)));
+        let mut seen = std::collections::BTreeSet::new();
+        paths.retain(|path| seen.insert(path.clone()));
+    }
     let shown = shown(&paths);
     Some((
         sort,
         json!({"command": line, "paths": shown, "contents": contents, "rest": rest}),
     ))
+}
+
+/// Most files that are looked for among the words of a line.
+const MAX_FILES: usize = 64;
+
+/// Words that name a file which is there: a script that is run, what is sent, what is applied. Git's are left out, whose
+/// state is measured as a whole.
+fn files_among(parts: &[command::Part], starts: &[PathBuf]) -> Vec<String> {
+    let words = parts
+        .iter()
+        .filter(|part| part.words.first().is_none_or(|program| program != "git"))
+        .flat_map(|part| &part.words);
+    let spelt = words.flat_map(|word| {
+        let value = word.split_once('=').map(|(_, value)| value);
+        [Some(word.as_str()), value]
+            .into_iter()
+            .flatten()
+            .map(|text| text.trim_start_matches('@'))
+    });
+    let is_file = |text: &&str| {
+        let there = |start: &PathBuf| places::from(start, text).is_file();
+        !text.is_empty() && starts.iter().any(there)
+    };
+    let found = spelt.filter(is_file).map(str::to_owned);
+    found.take(MAX_FILES).collect()
 }
 
 /// What a line comes to that runs in these folders, in a project at this root: what names a place inside is told by

