@@ -309,3 +309,47 @@ fn only_the_projects_own_proxy_is_let_through_to_be_judged_there() {
     hooked.0.write("home/.claude.json", &projects.to_string());
     assert_eq!(hooked.say("c", before(&used))["answer"], "refuse");
 }
+
+/// Whoever approves for the first time registers a key while a conversation waits.
+#[test]
+fn a_key_that_was_registered_after_the_conversation_began_signs_nothing_that_would_not_count() {
+    let hooked = Hooked::new();
+    let world = &hooked.0;
+    let used = json!({"tool": "Odd", "kind": "other", "id": "1", "input": {"x": 1}});
+    let held = hooked.say("c", before(&used));
+    assert_eq!(held["answer"], "refuse", "{held}");
+    let grant = |shown: &Value| {
+        let id = shown["request"].as_str().expect("an id").to_owned();
+        let fingerprint = shown["fingerprint"].as_str().expect("text");
+        let four = &fingerprint[fingerprint.len() - 4..];
+        world.run(&["approve", "grant", &id, "--yes-fingerprint", four])
+    };
+    let list = world.run(&["approve", "list", "--json"]).expect(0).json();
+    let asked = list["requests"][0].clone();
+    world.add_operator();
+    let key = crate::world::operator_key().public();
+    let table = format!(
+        "{CONFIG}\n[[approvals.authorized_keys]]\nactor_id = \"alice\"\npublic_key = \"{key}\"\n"
+    );
+    world.write("work/lodestar.toml", &table);
+    let refused = grant(&asked).expect(4);
+    assert!(refused.err.contains("would not count"), "{}", refused.err);
+    assert!(
+        refused.err.contains("lodestar hook stop"),
+        "{}",
+        refused.err
+    );
+    world.run(&["hook", "stop"]).expect(0);
+    let refused = grant(&asked).expect(4);
+    assert!(
+        refused.err.contains("make the call again"),
+        "{}",
+        refused.err
+    );
+    assert_eq!(hooked.say("c", before(&used))["answer"], "refuse");
+    let list = world.run(&["approve", "list", "--json"]).expect(0).json();
+    let requests = list["requests"].as_array().expect("a list");
+    let other = |one: &&Value| one["request"] != asked["request"];
+    grant(requests.iter().find(other).expect("a new one")).expect(0);
+    assert_eq!(hooked.say("c", before(&used)), proceed());
+}
