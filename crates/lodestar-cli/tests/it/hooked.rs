@@ -303,11 +303,24 @@ fn only_the_projects_own_proxy_is_let_through_to_be_judged_there() {
         .0
         .write("work/.mcp.json", &entry(env!("CARGO_BIN_EXE_lodestar")));
     assert_eq!(hooked.say("c", before(&used)), proceed());
+    // What other clients, and this one in other projects, call so is nothing to it.
+    let other = json!({"mcpServers": {"lodestar": {"command": "/bin/true"}}});
+    hooked.0.write("home/.cursor/mcp.json", &other.to_string());
+    let projects = |folder: &Path| json!({"projects": {folder.to_str().expect("text"): other}});
+    let elsewhere = projects(Path::new("/elsewhere"));
+    hooked.0.write("home/.claude.json", &elsewhere.to_string());
+    assert_eq!(hooked.say("c", before(&used)), proceed());
     // Whichever of two the client takes, nobody knows.
-    let projects =
-        json!({"projects": {"/p": {"mcpServers": {"lodestar": {"command": "/bin/true"}}}}});
-    hooked.0.write("home/.claude.json", &projects.to_string());
+    let here = projects(&hooked.0.root());
+    hooked.0.write("home/.claude.json", &here.to_string());
     assert_eq!(hooked.say("c", before(&used))["answer"], "refuse");
+    hooked.0.write("home/.claude.json", "{}");
+    assert_eq!(hooked.say("c", before(&used)), proceed());
+    hooked.0.write("work/below/.mcp.json", &other.to_string());
+    let mut below = hooked.incoming("c", before(&used));
+    below["cwd"] = json!(hooked.0.root().join("below"));
+    let answer = hooked.raw(&below.to_string()).expect(0).json();
+    assert_eq!(answer["answer"], "refuse");
 }
 
 /// Whoever approves for the first time registers a key while a conversation waits.

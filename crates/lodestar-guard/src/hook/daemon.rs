@@ -69,7 +69,7 @@ pub type KeysOf = Arc<dyn Fn(&Config) -> Result<Keys, String> + Send + Sync>;
 pub type AttendantOf =
     Arc<dyn Fn(&Config, &Keys) -> Result<Option<Arc<dyn Attendant>>, String> + Send + Sync>;
 
-/// Whether a server that a client calls by this name certainly is the proxy of the project at this root.
+/// Whether a server that a client calls by this name certainly is the proxy of the project that this folder is in.
 pub type IsProxy = Arc<dyn Fn(Client, &Path, &str) -> bool + Send + Sync>;
 
 /// What a daemon works with.
@@ -307,7 +307,7 @@ impl Daemon {
             };
         }
         if let Event::Before { r#use } | Event::After { r#use, .. } = &incoming.event
-            && self.is_of_proxy(incoming.client, r#use).await
+            && self.is_of_proxy(incoming, r#use).await
         {
             // It is judged and recorded there, as it arrives.
             return proceed();
@@ -350,17 +350,21 @@ impl Daemon {
     }
 
     /// Whether a use is one of a tool behind the project's own proxy.
-    async fn is_of_proxy(&self, client: Client, used: &Use) -> bool {
+    async fn is_of_proxy(&self, incoming: &Incoming, used: &Use) -> bool {
         let server = server_of(&used.tool).filter(|_| used.kind == Kind::Mcp);
         let Some(server) = server.map(str::to_owned) else {
             return false;
         };
-        let (is_proxy, root) = (
-            Arc::clone(&self.settings.is_proxy),
-            self.settings.root.clone(),
-        );
+        let (is_proxy, client) = (Arc::clone(&self.settings.is_proxy), incoming.client);
+        let root = &self.settings.root;
+        let from = incoming
+            .cwd
+            .as_ref()
+            .and_then(|cwd| cwd.canonicalize().ok());
+        let from = from.filter(|cwd| cwd.starts_with(root));
+        let from = from.unwrap_or_else(|| root.clone());
         // It reads the files of clients.
-        let looking = tokio::task::spawn_blocking(move || is_proxy(client, &root, &server));
+        let looking = tokio::task::spawn_blocking(move || is_proxy(client, &from, &server));
         looking.await.unwrap_or(false)
     }
 }
