@@ -339,6 +339,13 @@ fn a_key_that_was_registered_after_the_conversation_began_signs_nothing_that_wou
     };
     let list = world.run(&["approve", "list", "--json"]).expect(0).json();
     let asked = list["requests"][0].clone();
+    let id = asked["request"].as_str().expect("an id");
+    let card = world.run(&["approve", "show", id]).expect(0);
+    assert!(
+        card.out.contains("none, the client runs it itself"),
+        "{}",
+        card.out
+    );
     world.add_operator();
     let key = crate::world::operator_key().public();
     let table = format!(
@@ -365,4 +372,29 @@ fn a_key_that_was_registered_after_the_conversation_began_signs_nothing_that_wou
     let other = |one: &&Value| one["request"] != asked["request"];
     grant(requests.iter().find(other).expect("a new one")).expect(0);
     assert_eq!(hooked.say("c", before(&used)), proceed());
+}
+
+#[test]
+fn agent_log_and_report_are_told_which_part_of_a_command_line_decided_and_why() {
+    let hooked = Hooked::new();
+    let used = json!({"tool": "Bash", "kind": "shell", "id": "1",
+        "input": {"command": "ls && rm -rf /"}});
+    let answer = hooked.say("c", before(&used));
+    let reason = answer["reason"].as_str().expect("words").to_owned();
+    assert!(
+        reason.contains("The command line is L5, by `rm -rf /`: "),
+        "{reason}"
+    );
+    assert!(!reason.contains(".."), "{reason}");
+    assert!(reason.contains("No policy permits"), "{reason}");
+    hooked.0.run(&["hook", "stop"]).expect(0);
+    let session = hooked.sessions().pop().expect("a session");
+    let proposed = hooked.payloads(&session, "action.proposed@1");
+    let reading = proposed[0]["arguments"]["reading"].as_str().expect("words");
+    assert!(reading.starts_with("L5, by `rm"), "{reading}");
+    let report = hooked
+        .0
+        .run(&["report", "latest", "--format", "md"])
+        .expect(0);
+    assert!(report.out.contains("reading"), "{}", report.out);
 }

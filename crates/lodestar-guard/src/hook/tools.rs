@@ -5,6 +5,8 @@
 //! other tool. Which governed tool a use is, and with which arguments, [`arguments`] settles.
 
 mod arguments;
+#[cfg(test)]
+mod page;
 mod places;
 
 pub(super) use arguments::{Governed, governed};
@@ -36,6 +38,10 @@ const CLIENTS: [Client; 4] = [
     Client::Cursor,
     Client::Gemini,
 ];
+
+/// The argument that says which part of a command line decided its rung, and why. It is Lodestar's own, and among the
+/// arguments so that it stands wherever they do: on the card, in the log, in the report.
+pub(super) const READING: &str = "reading";
 
 /// The word for a client in the names of its tools and sessions.
 pub(super) fn word(client: Client) -> &'static str {
@@ -293,6 +299,7 @@ impl Sort {
             | Self::WriteOutside => &[PATHS, CONTENTS],
             Self::ShellLook | Self::ShellLocal | Self::ShellExternal | Self::ShellProhibited => &[
                 ("command", "string", Some(ArgumentRole::Argv)),
+                (READING, "string", Some(ArgumentRole::Other)),
                 PATHS,
                 CONTENTS,
             ],

@@ -7,10 +7,11 @@
 use std::path::{Path, PathBuf};
 
 use lodestar_core::ladder::Rung;
+use lodestar_core::name::Excerpt;
 use lodestar_kernel::command;
 use serde_json::{Map, Value, json};
 
-use super::{Sort, name, places};
+use super::{READING, Sort, name, places};
 use crate::hook::{Client, Kind, Use};
 
 /// What clients call places.
@@ -221,9 +222,18 @@ fn of_shell(used: &Use, cwd: &Path) -> Option<(Sort, Value)> {
         None => command::read(&line),
     };
     let is_elsewhere = |place: &PathBuf| !places::lies_in(cwd, place);
-    let rung = match there.as_ref().is_some_and(is_elsewhere) {
-        true => reading.rung.max(Rung::L4),
-        false => reading.rung,
+    let (rung, why) = match there.as_ref().is_some_and(is_elsewhere) {
+        true if reading.rung < Rung::L4 => (
+            Rung::L4,
+            "it runs in another folder than the conversation does".to_owned(),
+        ),
+        _ => (reading.rung, reading.reason.clone()),
+    };
+    let why = why.trim_end_matches('.');
+    let mut parts = reading.parts.iter();
+    let why = match parts.find(|part| part.rung == rung) {
+        Some(part) => format!("{rung}, by `{}`: {why}", Excerpt::of(&part.words.join(" "))),
+        None => format!("{rung}: {why}"),
     };
     let sort = match rung {
         Rung::L0 => Sort::ShellLook,
@@ -237,7 +247,7 @@ fn of_shell(used: &Use, cwd: &Path) -> Option<(Sort, Value)> {
     let shown = shown(&paths);
     Some((
         sort,
-        json!({"command": line, "paths": shown, "contents": contents, "rest": rest}),
+        json!({"command": line, READING: why, "paths": shown, "contents": contents, "rest": rest}),
     ))
 }
 
