@@ -331,6 +331,22 @@ fn settings_are_installed_shown_and_taken_out() {
     let refused = lodestar(&["install", "codex", "--user"]).expect(2);
     assert!(refused.err.contains("line 2"), "{refused:?}");
     lodestar(&["install", "emacs"]).expect(2);
+    // What installing made goes, and what it cannot change it explains.
+    fs::remove_dir_all(dir.path().join(".gemini")).expect("removed");
+    lodestar(&["install", "gemini"]).expect(0);
+    lodestar(&["uninstall", "gemini"]).expect(0);
+    assert!(!dir.path().join(".gemini").exists());
+    let claude = dir.path().join(".claude/settings.json");
+    fs::write(&claude, "{\n  // mine\n  \"a\": 1\n}\n").expect("written");
+    let refused = lodestar(&["install", "claude-code"]).expect(2);
+    assert!(
+        refused.err.contains("line 2: there is a comment"),
+        "{refused:?}"
+    );
+    fs::remove_file(&claude).expect("removed");
+    std::os::unix::fs::symlink("nowhere.json", &claude).expect("linked");
+    let refused = lodestar(&["install", "claude-code"]).expect(2);
+    assert!(refused.err.contains("leads nowhere"), "{refused:?}");
 }
 
 #[test]
