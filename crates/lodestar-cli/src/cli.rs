@@ -16,6 +16,8 @@ const AFTER_HELP: &str = "\
 Examples:
   lodestar demo                     see a poisoned file meet an agent, in a scratch folder
   lodestar init                     put a client's servers behind the proxy
+  lodestar hook install claude-code  judge a client's own tools before they run
+  lodestar run -- AGENT             start an agent that has no other way out than the governed one
   lodestar doctor                   what is enforced here, and what is not
   lodestar log list                 the sessions of this project
   lodestar log show latest          what happened, event by event
@@ -27,6 +29,7 @@ Examples:
   lodestar approve list             what waits for a person
   lodestar approve watch            see requests arrive, and answer them
   lodestar confirm --help           say yes to one call before it is asked for
+  lodestar undo latest --dry-run    what putting back the last written file would do
   lodestar replay latest            does everything follow from the log?
   lodestar gateway serve            serve devices and runs
   lodestar device list              the machines that runs are made on

@@ -111,7 +111,7 @@ pub(crate) enum Command {
     Agent(agent::AgentArgs),
     /// Name what makes runs, and bind it to devices
     Runner(runner::RunnerArgs),
-    /// Register, attest and look at runs
+    /// Start an agent in a sandbox (`run -- COMMAND`); or register, attest and look at runs
     Run(run::RunArgs),
     /// Make, keep and take back what is shown to a gateway
     Token(token::TokenArgs),

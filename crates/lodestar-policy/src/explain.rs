@@ -67,8 +67,11 @@ fn policies(judgement: &Judgement) -> String {
     let said = |say: Say| match say {
         Say::Permit => "is permitted",
         Say::Forbid => "is forbidden",
-        Say::Silent => "is not mentioned",
+        Say::Silent => "is permitted by no policy",
     };
+    if judgement.policies.is_empty() && judgement.answer.run == judgement.answer.ask {
+        return "No policy permits to run it, or to ask a human for it.".to_owned();
+    }
     let ids: Vec<_> = judgement
         .policies
         .iter()
@@ -79,7 +82,7 @@ fn policies(judgement: &Judgement) -> String {
         ids => format!("decided by {}", ids.join(", ")),
     };
     format!(
-        "To run it {}, to ask for it {}: {by}.",
+        "Running it {}, asking a human for it {}: {by}.",
         said(judgement.answer.run),
         said(judgement.answer.ask)
     )

@@ -4,6 +4,7 @@ mod agent;
 mod canary;
 mod clients;
 mod contained;
+mod hooks;
 mod path;
 mod standing;
 
@@ -139,7 +140,8 @@ pub(crate) fn run(args: &DoctorArgs, app: &mut App) -> Result<Exit, Failure> {
     }
     standing::look(config, &mut findings)?;
     contained::look(config, &mut findings)?;
-    clients::look(config, &configured.file, &mut findings);
+    let hooked = hooks::look(config, &mut findings);
+    clients::look(config, &configured.file, &hooked, &mut findings);
     let broken = findings.iter().any(|one| one.verdict == Verdict::Broken);
     print(&findings, app)?;
     Ok(if broken {

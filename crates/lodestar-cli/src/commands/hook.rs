@@ -7,6 +7,7 @@ mod answer;
 mod daemon;
 mod install;
 mod plain;
+mod project;
 mod status;
 
 use std::path::PathBuf;

@@ -126,11 +126,7 @@ pub(crate) fn run(args: &InitArgs, app: &mut App) -> Result<Exit, Failure> {
     let keys = installation.dir();
     let keys = keys.canonicalize().unwrap_or_else(|_| keys.to_owned());
     if keys.starts_with(&root) {
-        return Err(Failure::usage(format!(
-            "the keys would lie in the project (`{}`), where an agent's tools work",
-            inert::path(&keys)
-        ))
-        .help("run it in the project's own folder, or name that with --root"));
+        return Err(keys_in_the_project(&keys));
     }
     let project = project(args.project.as_deref(), &root)?;
     let drafts = drafts(&file, &root)?;
@@ -243,7 +239,16 @@ fn nearest(home: Option<&Path>, app: &App) -> Result<PathBuf, Failure> {
     )
 }
 
-fn project(given: Option<&str>, root: &Path) -> Result<ProjectId, Failure> {
+/// Keys have to lie where no tool of an agent works.
+pub(crate) fn keys_in_the_project(keys: &Path) -> Failure {
+    Failure::usage(format!(
+        "the keys would lie in the project (`{}`), where an agent's tools work",
+        inert::path(keys)
+    ))
+    .help("run it in the project's own folder, or name that with --root")
+}
+
+pub(crate) fn project(given: Option<&str>, root: &Path) -> Result<ProjectId, Failure> {
     if let Some(given) = given {
         return ProjectId::new(given).map_err(|problem| Failure::name("project", &problem));
     }
@@ -351,7 +356,7 @@ fn try_all(
 }
 
 /// Whoever wrote what lies in the folder may have put a link where Lodestar writes, to a file of the user's.
-fn refuse_link(path: &Path) -> Result<(), Failure> {
+pub(crate) fn refuse_link(path: &Path) -> Result<(), Failure> {
     match path.symlink_metadata() {
         Ok(found) if found.is_symlink() => Err(Failure::usage(format!(
             "`{}` is a link, and nothing is written through it",

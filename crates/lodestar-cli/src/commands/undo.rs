@@ -43,8 +43,8 @@ Before an act of L3 or above writes a file, what stands there is kept in the log
 content, mode, links; what the act made is removed. The session is verified first. Undoing is an act of L3
 itself, in a session of its own: judged, recorded, and can be undone.
 
-A file that was changed since the act is left alone, and with it all others, unless --force says so. What
-was not kept, or was redacted, is named, and the exit code is 1.
+A file that was changed since the act, or could have been, is left alone, and with it all others, unless
+--force says so. What was not kept, or was redacted, is named, and the exit code is 1.
 
 Examples:
   lodestar undo latest --dry-run
@@ -66,7 +66,7 @@ pub(crate) struct UndoArgs {
     #[arg(long)]
     dry_run: bool,
 
-    /// Put back files that were changed since as well, and what can be where some cannot
+    /// Put back files that were, or may have been, changed since as well, and what can be where some cannot
     #[arg(long)]
     force: bool,
 

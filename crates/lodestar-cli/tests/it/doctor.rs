@@ -208,3 +208,56 @@ fn deny_rules_are_read_and_a_path_that_does_not_start_is_said_to_be_broken() {
     std::fs::remove_file(world.path("work/lodestar.toml")).expect("removed");
     run(&world, &["doctor"]).expect(3);
 }
+
+#[test]
+fn hooks_are_told_and_tried_and_stand_for_a_clients_own_tools() {
+    let world = wrapped();
+    let report = run(&world, &["doctor", "--json"]).expect(0).json();
+    assert_eq!(verdict(&report, "hooks"), ["uncovered"], "{report:#}");
+    assert_eq!(verdict(&report, "hook_daemon"), [""; 0], "{report:#}");
+    run(&world, &["hook", "install", "claude-code"]).expect(0);
+    run(&world, &["hook", "install", "codex"]).expect(0);
+    let report = run(&world, &["doctor", "--json"]).expect(0).json();
+    assert_eq!(verdict(&report, "built_in_tools"), [""; 0], "{report:#}");
+    assert_eq!(verdict(&report, "hook_daemon"), ["proven"], "{report:#}");
+    let codex = found(&report, "hooks").into_iter().find(|one| {
+        one["what"]
+            .as_str()
+            .is_some_and(|what| what.starts_with("Codex"))
+    });
+    let remedy = codex.expect("told")["remedy"].as_str().expect("words");
+    assert!(remedy.contains("/hooks"), "{remedy}");
+    // What was started to try it does not stay.
+    let stopped = run(&world, &["hook", "stop"]).expect(0);
+    assert!(stopped.out.contains("no daemon"), "{}", stopped.out);
+    let file = world.path("work/.claude/settings.json");
+    let text = std::fs::read_to_string(&file).expect("there");
+    std::fs::write(&file, text.replace("\"timeout\": 60", "\"timeout\": 1")).expect("written");
+    let report = run(&world, &["doctor", "--json"]).expect(1).json();
+    assert!(verdict(&report, "hooks").contains(&"broken"), "{report:#}");
+}
+
+#[test]
+fn a_server_whose_program_is_not_there_is_not_said_to_be_contained() {
+    let world = wrapped();
+    let config = std::fs::read_to_string(world.path("work/lodestar.toml")).expect("there");
+    let gone =
+        "\n[[downstream_servers]]\nname = \"gone\"\ncommand = \"no-such-program-anywhere\"\n";
+    world.write("work/lodestar.toml", &format!("{config}{gone}"));
+    let report = run(&world, &["doctor", "--json"]).expect(1).json();
+    let contained = found(&report, "containment");
+    let gone = contained.iter().find(|one| {
+        one["what"]
+            .as_str()
+            .is_some_and(|what| what.contains("`gone`"))
+    });
+    let gone = gone.expect("told");
+    assert_eq!(gone["verdict"], "broken", "{gone}");
+    assert!(
+        gone["what"]
+            .as_str()
+            .expect("words")
+            .contains("no-such-program-anywhere"),
+        "{gone}"
+    );
+}

@@ -54,6 +54,7 @@ fn once_installed_nothing_begins_where_nobody_can_judge_and_everything_does_once
             continue;
         };
         stage.lodestar("install").expect(0);
+        let _ = fs::remove_file(stage.project().join("lodestar.toml"));
         let model = stage.play(writes_a_file(client, &stage.project()));
         assert_eq!(stage.written(), None, "{client:?}");
         assert_eq!(model.asked().len(), 0, "{client:?} keeps the prompt back");
@@ -340,7 +341,12 @@ fn settings_are_installed_shown_and_taken_out() {
             "{\"mine\": true}"
         );
     }
-    lodestar(&["install", "codex", "--user"]).expect(0);
+    let both = lodestar(&["install", "codex"]).expect(0);
+    assert!(!both.err.contains("judged twice"), "{both:?}");
+    let of_user = lodestar(&["install", "codex", "--user"]).expect(0);
+    assert!(of_user.err.contains("refuse everything"), "{of_user:?}");
+    assert!(of_user.err.contains("judged twice"), "{of_user:?}");
+    lodestar(&["uninstall", "codex"]).expect(0);
     let file = home.path().join(".codex/hooks.json");
     let text = fs::read_to_string(&file).expect("installed");
     fs::write(&file, text.replace("PreToolUse", "Other")).expect("written");
@@ -350,6 +356,63 @@ fn settings_are_installed_shown_and_taken_out() {
     let refused = lodestar(&["install", "codex", "--user"]).expect(2);
     assert!(refused.err.contains("line 2"), "{refused:?}");
     lodestar(&["install", "emacs"]).expect(2);
+    // What installing made goes, and what it cannot change it explains.
+    fs::remove_dir_all(dir.path().join(".gemini")).expect("removed");
+    lodestar(&["install", "gemini"]).expect(0);
+    lodestar(&["uninstall", "gemini"]).expect(0);
+    assert!(!dir.path().join(".gemini").exists());
+    let claude = dir.path().join(".claude/settings.json");
+    fs::write(&claude, "{\n  // mine\n  \"a\": 1\n}\n").expect("written");
+    let refused = lodestar(&["install", "claude-code"]).expect(2);
+    assert!(
+        refused.err.contains("line 2: there is a comment"),
+        "{refused:?}"
+    );
+    fs::remove_file(&claude).expect("removed");
+    std::os::unix::fs::symlink("nowhere.json", &claude).expect("linked");
+    let refused = lodestar(&["install", "claude-code"]).expect(2);
+    assert!(refused.err.contains("leads nowhere"), "{refused:?}");
+}
+
+#[test]
+fn installing_writes_the_configuration_that_hooks_need_where_there_is_none() {
+    let world = crate::world::World::new();
+    let file = world.root().join("lodestar.toml");
+    fs::create_dir_all(world.path("home")).expect("a folder");
+    let rehearsed = world
+        .run(&["hook", "install", "gemini", "--dry-run"])
+        .expect(0);
+    assert!(rehearsed.out.contains("would be written"), "{rehearsed:?}");
+    assert!(!file.exists());
+    world
+        .run(&["hook", "install", "gemini", "--user"])
+        .expect(0);
+    assert!(!file.exists(), "a user has many projects");
+    let installed = world.run(&["hook", "install", "claude-code"]).expect(0);
+    let text = fs::read_to_string(&file).expect("written");
+    assert!(text.contains("project_id = \"work\""), "{text}");
+    for line in text.lines() {
+        assert!(installed.out.contains(line), "{line} in {installed:?}");
+    }
+    // With it hooks judge.
+    let used = json!({"session_id": "s", "cwd": world.root(), "hook_event_name": "PreToolUse",
+        "tool_name": "Glob", "tool_input": {"pattern": "*"}, "tool_use_id": "u"});
+    let input = world.write("input.json", &used.to_string());
+    let mut hook = world.command(&["hook", "claude-code", "--event", "PreToolUse"]);
+    hook.stdin(fs::File::open(input).expect("there"));
+    let answered = crate::world::Run::of(hook.output().expect("started"));
+    world.run(&["hook", "stop"]).expect(0);
+    answered.expect(0);
+    // One that is there stays, and one above counts.
+    fs::write(&file, "project_id = \"mine\"\nactor_id = \"a\"\n").expect("written");
+    world.run(&["hook", "install", "codex"]).expect(0);
+    let text = fs::read_to_string(&file).expect("there");
+    assert!(text.contains("mine"), "{text}");
+    fs::create_dir(world.root().join("below")).expect("a folder");
+    let mut below = world.command(&["hook", "install", "codex"]);
+    below.current_dir(world.root().join("below"));
+    crate::world::Run::of(below.output().expect("started")).expect(0);
+    assert!(!world.root().join("below/lodestar.toml").exists());
 }
 
 #[test]

@@ -235,3 +235,30 @@ fn a_tool_has_to_be_known_or_said_to_come_from_elsewhere() {
         .expect(2);
     assert!(run.err.contains("only TOML can be edited"), "{}", run.err);
 }
+
+#[test]
+fn a_grade_says_how_a_tool_is_contained() {
+    let world = crate::world::World::new();
+    world.write(
+        "work/lodestar.toml",
+        "project_id = \"p\"\nactor_id = \"a\"\n[tools.\"fs.write\"]\nroot = \".\"\n",
+    );
+    let grade = |profile: &str| {
+        world.run(&[
+            "tools",
+            "grade",
+            "fs.write",
+            "--level",
+            "L3",
+            "--sandbox",
+            profile,
+            "--write",
+        ])
+    };
+    grade("write-local").expect(0);
+    let text = std::fs::read_to_string(world.path("work/lodestar.toml")).expect("there");
+    assert!(text.contains("sandbox = \"write-local\""), "{text}");
+    let refused = grade("controlled-network").expect(1);
+    assert!(refused.err.contains("sandbox"), "{}", refused.err);
+    grade("none").expect(2);
+}

@@ -169,6 +169,31 @@ fn a_file_that_was_changed_since_is_left_alone_unless_forced() {
     assert_eq!(read(&world, "work/two.txt"), b"mine", "nothing is lost");
 }
 
+/// The end of an act is written at once, and is under a checkpoint seconds later.
+#[test]
+fn while_the_session_runs_a_change_is_told_from_what_the_act_left() {
+    let world = project();
+    world.write("work/notes.md", "before");
+    let runtime = tokio::runtime::Runtime::new().expect("a runtime");
+    runtime.block_on(async {
+        let session = agent::setup(&world).open().await.expect("opened");
+        for content in ["after", "after again"] {
+            let arguments = json!({"path": "notes.md", "content": content});
+            let reply = session.call("fs.write", arguments).await.expect("answered");
+            assert!(reply.ran(), "{reply:?}");
+            world.write("work/notes.md", "mine");
+            let run = world.run(&["undo", "latest"]).expect(1);
+            assert!(run.out.contains("was changed since"), "{}", run.out);
+            assert_eq!(read(&world, "work/notes.md"), b"mine");
+            world.write("work/notes.md", content);
+            world.run(&["undo", "latest"]).expect(0);
+            assert_ne!(read(&world, "work/notes.md"), content.as_bytes());
+        }
+        session.close("done").await.expect("closed");
+    });
+    assert_eq!(read(&world, "work/notes.md"), b"before");
+}
+
 #[test]
 fn what_is_too_large_to_keep_is_not_written_over_at_l3() {
     let world = project();

@@ -70,7 +70,7 @@ pub type AttendantOf =
     Arc<dyn Fn(&Config, &Keys) -> Result<Option<Arc<dyn Attendant>>, String> + Send + Sync>;
 
 /// Whether a tool that a client calls by this name, which begins with that of its server, certainly is one of the proxy
-/// of the project at this root.
+/// of the project that this folder is in.
 pub type IsProxy = Arc<dyn Fn(Client, &Path, &str) -> bool + Send + Sync>;
 
 /// What a daemon works with.
@@ -308,7 +308,7 @@ impl Daemon {
             };
         }
         if let Event::Before { r#use } | Event::After { r#use, .. } = &incoming.event
-            && self.is_of_proxy(incoming.client, r#use).await
+            && self.is_of_proxy(incoming, r#use).await
         {
             // It is judged and recorded there, as it arrives.
             return proceed();
@@ -351,18 +351,22 @@ impl Daemon {
     }
 
     /// Whether a use is one of a tool behind the project's own proxy.
-    async fn is_of_proxy(&self, client: Client, used: &Use) -> bool {
+    async fn is_of_proxy(&self, incoming: &Incoming, used: &Use) -> bool {
         // Where the server's name ends and the tool's begins is for whoever knows all servers: both may hold `__`.
         let tool = used.tool.strip_prefix("mcp__");
         let Some(tool) = tool.filter(|_| used.kind == Kind::Mcp).map(str::to_owned) else {
             return false;
         };
-        let (is_proxy, root) = (
-            Arc::clone(&self.settings.is_proxy),
-            self.settings.root.clone(),
-        );
+        let (is_proxy, client) = (Arc::clone(&self.settings.is_proxy), incoming.client);
+        let root = &self.settings.root;
+        let from = incoming
+            .cwd
+            .as_ref()
+            .and_then(|cwd| cwd.canonicalize().ok());
+        let from = from.filter(|cwd| cwd.starts_with(root));
+        let from = from.unwrap_or_else(|| root.clone());
         // It reads the files of clients.
-        let looking = tokio::task::spawn_blocking(move || is_proxy(client, &root, &tool));
+        let looking = tokio::task::spawn_blocking(move || is_proxy(client, &from, &tool));
         looking.await.unwrap_or(false)
     }
 }

@@ -49,6 +49,17 @@ pub enum SettingsError {
         /// What is wrong there.
         problem: CanonicalError,
     },
+    /// A comment, which would not survive the change.
+    #[error(
+        "`{}`, line {line}: there is a comment, and only plain JSON is changed here: take the comments out for it, or put in by hand what `--dry-run` shows where there are no settings yet",
+        .file.display()
+    )]
+    Comment {
+        /// The file.
+        file: PathBuf,
+        /// The line in it, from 1.
+        line: usize,
+    },
     /// Something that has to be an object or a list is neither.
     #[error("`{}`, line {line}: `{what}` is not {wanted}", .file.display())]
     Shape {
@@ -71,6 +82,9 @@ pub enum SettingsError {
         /// Where it leads.
         to: PathBuf,
     },
+    /// A link to nothing.
+    #[error("`{}` is a link that leads nowhere: remove it, or make what it leads to", .0.display())]
+    LeadsNowhere(PathBuf),
     /// Not a file.
     #[error("`{}` is no plain file", .0.display())]
     NoFile(PathBuf),
@@ -123,7 +137,17 @@ impl Fault {
             let before = text.as_bytes().iter().take(offset);
             before.filter(|byte| **byte == b'\n').count() + 1
         };
+        let is_comment = |offset: usize| {
+            let rest = text.get(offset..).unwrap_or_default();
+            rest.starts_with("//") || rest.starts_with("/*")
+        };
         match self {
+            Self::Json(CanonicalError::Parse { offset, .. }) if is_comment(offset) => {
+                SettingsError::Comment {
+                    file,
+                    line: line(offset),
+                }
+            }
             Self::Json(problem) => SettingsError::Json {
                 file,
                 line: match &problem {

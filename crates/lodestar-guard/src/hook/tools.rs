@@ -6,6 +6,8 @@
 
 mod arguments;
 mod names;
+#[cfg(test)]
+mod page;
 mod patch;
 mod places;
 
@@ -31,6 +33,10 @@ use tokio::sync::oneshot;
 
 use super::Client;
 use crate::session::Setup;
+
+/// The argument that says which part of a command line decided its rung, and why. It is Lodestar's own, and among the
+/// arguments so that it stands wherever they do: on the card, in the log, in the report.
+pub(super) const READING: &str = "reading";
 
 /// What a use of a built-in tool comes to: for each, one governed tool of the client.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -310,6 +316,7 @@ impl Sort {
             | Self::WriteSecret => &[PATHS, CONTENTS],
             Self::ShellLook | Self::ShellLocal | Self::ShellExternal | Self::ShellProhibited => &[
                 ("command", "string", Some(ArgumentRole::Argv)),
+                (READING, "string", Some(ArgumentRole::Other)),
                 PATHS,
                 CONTENTS,
             ],

@@ -49,7 +49,12 @@ impl Reply {
         match &self.outcome {
             Outcome::Returned(output) => joined(&output.content),
             Outcome::Failed(error) => format!("The call failed: {error}"),
-            Outcome::Refused(why) => format!("Not run ({}): {why}. {}", why.kind(), advice(why)),
+            Outcome::Refused(why) => {
+                // Some reasons are whole sentences, and others are parts of one.
+                let said = why.to_string();
+                let said = said.trim_end_matches('.');
+                format!("Not run ({}): {said}. {}", why.kind(), advice(why))
+            }
         }
     }
 }

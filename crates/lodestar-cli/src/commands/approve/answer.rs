@@ -9,8 +9,10 @@ use lodestar_core::statement::{ApprovalDecision, Nonce};
 use lodestar_core::time::Timestamp;
 use lodestar_guard::channel::drop::{Pile, Shown};
 use lodestar_guard::config::Config;
+use lodestar_kernel::opening::Opening;
+use lodestar_kernel::terse;
 use lodestar_log::verify::is_live;
-use lodestar_log::{Clock, LogRoot};
+use lodestar_log::{Clock, LogRoot, Reader, SessionDir};
 use lodestar_policy::{ApprovalRequest, Approver, Refusal, Signed};
 use serde_json::{Value, json};
 use zeroize::Zeroizing;
@@ -23,6 +25,9 @@ use crate::installation::{self, Installation, OperatorName};
 use crate::operator::Chosen;
 use crate::operator_key::OperatorKey;
 use crate::terminal::Terminal;
+
+/// How sessions of hooks say that they are connected.
+const HOOK: &str = "hook";
 
 #[derive(Debug, Args)]
 pub(crate) struct AsArgs {
@@ -72,6 +77,7 @@ impl Signer {
     ) -> Result<Option<String>, Failure> {
         let file = root.join(configured::FILE);
         if !file.is_file() {
+            self.check_session(root, shown)?;
             return Ok(Some(format!(
                 "there is no `{}` beside the requests, so it is not known here whether the word of `{}` counts",
                 configured::FILE,
@@ -107,7 +113,39 @@ impl Signer {
         let request = &shown.announcement().request;
         let counts = request.check_approver(one);
         counts.map_err(|refusal| would_not_count(&refusal, one, request, &shown_file))?;
+        self.check_session(root, shown)?;
         Ok(None)
+    }
+
+    /// Refuses a key that the session which asks does not count: it goes by the configuration that it was opened
+    /// with, whatever stands in the file by now, and so does one that goes on after it ended.
+    fn check_session(&self, root: &Path, shown: &Shown) -> Result<(), Failure> {
+        let session = session_of(root, shown);
+        let Some(opening) = opening(&session) else {
+            return Ok(());
+        };
+        let request = &shown.announcement().request;
+        let counts = opening
+            .approvers
+            .with_key(&self.key.public())
+            .filter(|one| one.actor == self.approver)
+            .is_some_and(|one| request.check_approver(one).is_ok());
+        if counts {
+            return Ok(());
+        }
+        let is_live = is_live(&session).unwrap_or(false);
+        let first = match (is_live, opening.agent.execution.as_str()) {
+            (false, _) => "",
+            (true, HOOK) => "end it with `lodestar hook stop`; then ",
+            (true, _) => "end it by closing the client that runs it; then ",
+        };
+        Err(Failure::not_authorised(format!(
+            "session `{}`, which asks, was opened when `approvals.authorized_keys` did not say so, and would not count the word of `{}`; nothing was signed",
+            request.session, self.approver
+        ))
+        .help(format!(
+            "{first}let the agent make the call again, and answer the request that it makes then"
+        )))
     }
 
     /// The key, with the passphrase that was typed for it.
@@ -202,16 +240,27 @@ pub(crate) fn other_fingerprint() -> Failure {
         .help("it stands on the card as `last four`; `lodestar approve show` shows it")
 }
 
-/// What becomes of an answer that lies there now.
-pub(crate) fn what_follows(root: &Path, shown: &Shown) -> &'static str {
+/// The log of the session that asks.
+fn session_of(root: &Path, shown: &Shown) -> SessionDir {
     let request = &shown.announcement().request;
     let config = Config::read(root.join(configured::FILE)).ok();
     let logs = config.map_or_else(
         || LogRoot::in_folder(root),
         |config| LogRoot::at(config.path(&config.log_root)),
     );
-    let session = logs.project(&request.project).session(&request.session);
-    match is_live(&session) {
+    logs.project(&request.project).session(&request.session)
+}
+
+/// What a session was opened with; none where its log does not tell.
+fn opening(session: &SessionDir) -> Option<Opening> {
+    let first = Reader::open(session).ok()?.next_event().ok()??;
+    let whole = terse::whole(&first, session, None).ok()??;
+    serde_json::from_value(whole).ok()
+}
+
+/// What becomes of an answer that lies there now.
+pub(crate) fn what_follows(root: &Path, shown: &Shown) -> &'static str {
+    match is_live(&session_of(root, shown)) {
         Ok(true) => "handed to the session, which checks it",
         Ok(false) => "nobody runs the session now; it counts when the agent makes the call again",
         Err(_) => "no log of the session is here, so whether it runs is not known",

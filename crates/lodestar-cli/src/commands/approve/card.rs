@@ -10,6 +10,7 @@ use lodestar_core::provenance::{
 };
 use lodestar_core::time::Timestamp;
 use lodestar_guard::channel::drop::Shown;
+use lodestar_guard::hook::Client;
 use serde_json::Value;
 
 use crate::text::{Line, Tone, wrapped};
@@ -202,7 +203,8 @@ fn more(card: &mut Card, count: usize, what: &str, place: &str) {
 }
 
 fn contract(card: &mut Card, shown: &Shown) {
-    let contract = &shown.announcement().request.card.action.contract;
+    let action = &shown.announcement().request.card.action;
+    let contract = &action.contract;
     let words = format!(
         "{} · {} · {} · {} data · in {}",
         contract.required_level,
@@ -217,11 +219,15 @@ fn contract(card: &mut Card, shown: &Shown) {
         .iter()
         .map(ToString::to_string)
         .collect();
-    let sandbox = format!(
-        "{}; may use: {}",
-        contract.sandbox,
-        or_nothing(&permissions)
-    );
+    // A client runs its own tools itself: whatever their grade says, nothing holds it to that.
+    let is_own = Client::ALL
+        .iter()
+        .any(|client| client.name() == action.server.as_str());
+    let sandbox = match is_own {
+        true => "none, the client runs it itself".to_owned(),
+        false => contract.sandbox.to_string(),
+    };
+    let sandbox = format!("{sandbox}; may use: {}", or_nothing(&permissions));
     card.field("sandbox", Tone::Plain, &sandbox);
 }
 

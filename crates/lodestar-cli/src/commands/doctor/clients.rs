@@ -5,9 +5,11 @@
 use std::path::{Path, PathBuf};
 
 use lodestar_guard::config::Config;
+use lodestar_guard::hook;
 use serde_json::Value;
 
 use super::Finding;
+use super::hooks::Hooked;
 use crate::commands::init::client::{Client, ClientFile, json_of_toml, places};
 use crate::commands::init::jsonc;
 use crate::inert;
@@ -30,7 +32,7 @@ pub(crate) const CLAUDE_CODE_TOOLS: [&str; 11] = [
 /// What Cursor's command line has to deny.
 const CURSOR_RULES: [&str; 3] = ["Shell(*)", "Write(**)", "Read(**)"];
 
-pub(super) fn look(config: &Config, file: &Path, findings: &mut Vec<Finding>) {
+pub(super) fn look(config: &Config, file: &Path, hooked: &Hooked, findings: &mut Vec<Finding>) {
     let home = std::env::var_os("HOME").map(PathBuf::from);
     let (mut files, of_user) = places(config.root(), home.as_deref());
     files.extend(of_user);
@@ -49,6 +51,15 @@ pub(super) fn look(config: &Config, file: &Path, findings: &mut Vec<Finding>) {
             findings.push(other_program(&client, command));
         }
         beside(&client, findings);
+        let by_hooks = match client.client {
+            Client::ClaudeCode => hooked.covers(hook::Client::ClaudeCode),
+            Client::Codex => hooked.covers(hook::Client::Codex),
+            Client::Cursor => hooked.covers(hook::Client::Cursor),
+            Client::VsCode | Client::ClaudeDesktop | Client::Other => false,
+        };
+        if by_hooks {
+            continue;
+        }
         built_in(
             client.client,
             config.root(),
@@ -185,7 +196,7 @@ fn report(client: &str, missing: &[&str], file: &str, findings: &mut Vec<Finding
             ),
         )
         .remedy(format!(
-            "in {file}: {{\"permissions\": {{\"deny\": [{}]}}}}",
+            "govern them with `lodestar hook install`, or take them away in {file}: {{\"permissions\": {{\"deny\": [{}]}}}}",
             rules.join(", ")
         )),
     );

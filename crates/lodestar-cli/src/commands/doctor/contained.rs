@@ -37,7 +37,18 @@ pub(super) fn look(config: &Config, findings: &mut Vec<Finding>) -> Result<(), F
                     server.name
                 ),
             )),
-            Reached::Child { .. } => match config.plan(server, Some(keys)) {
+            Reached::Child { command, .. } => match config.plan(server, Some(keys)) {
+                Some(plan) if !plan.program.is_file() => findings.push(
+                    Finding::broken(
+                        "containment",
+                        format!(
+                            "server `{}` cannot be started: there is no program `{}`",
+                            server.name,
+                            inert::line(command, 200)
+                        ),
+                    )
+                    .remedy("name it by its path in the server's table, or put it on the PATH"),
+                ),
                 Some(plan) => children.push(Child::server(server, plan)),
                 None => findings.push(
                     Finding::uncovered(

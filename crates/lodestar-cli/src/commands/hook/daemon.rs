@@ -118,15 +118,21 @@ fn settings(installation: Installation, root: &Path) -> Result<Settings, Failure
         .proxy(Arc::new(is_proxy)))
 }
 
-/// Whether every server that any client could mean by the beginning of this tool's name starts this very program as the
-/// proxy of this project, and nothing else. A name alone says nothing: a project brings its own list of servers along.
-fn is_proxy(_client: Client, root: &Path, tool: &str) -> bool {
-    let Some(config) = daemon::configuration_above(root) else {
+/// Whether everything that the client could mean by the beginning of this tool's name, seen from a folder of the project,
+/// starts this very program as the proxy of the project, and nothing else. A name alone says nothing: a project brings
+/// its own list of servers along, and so does a folder in it.
+fn is_proxy(client: Client, from: &Path, tool: &str) -> bool {
+    let Some(config) = daemon::configuration_above(from) else {
         return false;
     };
+    let root = config.parent().unwrap_or(Path::new("/"));
     let home = std::env::home_dir();
-    let (mut files, of_user) = places(root, home.as_deref());
-    files.extend(of_user);
+    let inside = from
+        .ancestors()
+        .take_while(|folder| folder.starts_with(root));
+    let mut files: Vec<PathBuf> = inside.flat_map(|one| places(one, None).0).collect();
+    files.extend(places(root, home.as_deref()).1);
+    files.retain(|path| is_read_by(client, path));
     let mut entries = Vec::new();
     for path in files.iter().filter(|path| path.is_file()) {
         // What cannot be read may name another one.
@@ -134,7 +140,7 @@ fn is_proxy(_client: Client, root: &Path, tool: &str) -> bool {
             return false;
         };
         let servers = file.map(|file| file.servers).unwrap_or_default();
-        let servers = servers.into_iter().chain(of_projects(path));
+        let servers = servers.into_iter().chain(of_projects(path, root));
         let meant = servers.filter(|(server, _)| begins_with(tool, server));
         entries.extend(meant.map(|(_, entry)| entry));
     }
@@ -178,17 +184,34 @@ fn is_plain(entry: &Value) -> bool {
 /// `guard mcp-proxy --config FILE`.
 const PROXY_ARGS: usize = 4;
 
-/// Servers that Claude Code keeps for single projects, which come before all others.
-fn of_projects(path: &Path) -> Vec<(String, Value)> {
+/// Whether a client takes servers out of a file: another client's proxy is nothing to it.
+fn is_read_by(client: Client, path: &Path) -> bool {
+    match client {
+        Client::ClaudeCode => path.ends_with(".mcp.json") || path.ends_with(".claude.json"),
+        Client::Codex => path.ends_with(".codex/config.toml"),
+        Client::Cursor => path.ends_with(".cursor/mcp.json"),
+        // Nothing here knows where all of its servers come from.
+        Client::Gemini => false,
+    }
+}
+
+/// Servers that Claude Code keeps for single projects, which come before all others: those for folders that the
+/// client could be at work in here.
+fn of_projects(path: &Path, root: &Path) -> Vec<(String, Value)> {
     let text = std::fs::read_to_string(path).unwrap_or_default();
     let whole = serde_json::from_str::<Map<String, Value>>(&jsonc::plain(&text));
     let projects = whole.ok().and_then(|mut whole| whole.remove("projects"));
     let Some(Value::Object(projects)) = projects else {
         return Vec::new();
     };
-    let servers = projects
-        .values()
-        .filter_map(|project| project["mcpServers"].as_object());
+    let concerns = |folder: &Path| folder.starts_with(root) || root.starts_with(folder);
+    let here = projects.iter().filter(|(folder, _)| {
+        // One that is spelt otherwise, or is a link, may still be this one.
+        let folder = Path::new(folder.as_str());
+        let real = folder.canonicalize();
+        concerns(folder) || real.map_or(!folder.is_absolute(), |real| concerns(&real))
+    });
+    let servers = here.filter_map(|(_, project)| project["mcpServers"].as_object());
     let servers = servers.flatten();
     servers
         .map(|(name, entry)| (name.clone(), entry.clone()))

@@ -4,9 +4,11 @@ use std::io::Write as _;
 
 use clap::Args;
 use lodestar_guard::hook::Client;
+use lodestar_guard::hook::settings::State;
 use lodestar_guard::hook::settings::file::{Change, Earnest, Settings};
 use serde_json::json;
 
+use super::project::Project;
 use super::{Scope, a_client, program, refused};
 use crate::cli::App;
 use crate::failure::{Exit, Failure};
@@ -17,6 +19,9 @@ const AFTER_HELP: &str = "\
 Puts the hooks beside whatever else stands in the settings (.claude/settings.json, .codex/hooks.json,
 .cursor/hooks.json, .gemini/settings.json) of the project, or with --user of the home folder. The file as it
 was is kept beside it. Doing it twice changes nothing.
+
+Hooks go by the project's `lodestar.toml` and refuse everything without one: where neither the folder nor one
+above it has one, a small one is written and shown. With --user none is.
 
 Examples:
   lodestar hook install claude-code --dry-run
@@ -60,12 +65,30 @@ struct Which {
 }
 
 impl Which {
-    fn settings(&self, app: &App) -> Result<Settings, Failure> {
-        let scope = match self.user {
+    fn scope(&self) -> Scope {
+        match self.user {
             true => Scope::User,
             false => Scope::Project,
+        }
+    }
+
+    fn settings(&self, app: &App) -> Result<Settings, Failure> {
+        Ok(Settings::of(self.client, &self.scope().folder(app)?))
+    }
+
+    /// Hooks of the same client in the other place: each of its uses would be told, and judged, twice.
+    fn is_in_the_other_place(&self, app: &App) -> Result<bool, Failure> {
+        let other = match self.scope() {
+            Scope::Project => Scope::User,
+            Scope::User => Scope::Project,
         };
-        Ok(Settings::of(self.client, &scope.folder(app)?))
+        let Ok(folder) = other.folder(app) else {
+            return Ok(false);
+        };
+        let settings = Settings::of(self.client, &folder);
+        let is_same = settings.file() == self.settings(app)?.file();
+        let state = settings.state(&program()?);
+        Ok(!is_same && matches!(state, Ok(State::Installed | State::Changed)))
     }
 
     fn earnest(&self) -> Earnest {
@@ -78,12 +101,27 @@ impl Which {
 
 pub(crate) fn install(args: &InstallArgs, app: &mut App) -> Result<Exit, Failure> {
     let which = &args.which;
+    let project = Project::of(which.client.into(), which.scope(), app)?;
     let change = which
         .settings(app)?
         .install(&program()?, which.earnest())
         .map_err(refused)?;
-    tell(&change, which, "installed", app)?;
+    if !which.dry_run {
+        project.settle()?;
+    }
+    tell(&change, which, "installed", Some(&project), app)?;
     app.note(remark(which.client));
+    if which.is_in_the_other_place(app)? {
+        let (other, switch) = match which.scope() {
+            Scope::Project => ("the home folder", " --user"),
+            Scope::User => ("this project", ""),
+        };
+        let client = which.client.name();
+        app.note(format!(
+            "the settings of {other} have these hooks, too, so that each use is judged twice: \
+             `lodestar hook uninstall {client}{switch}` takes them out there"
+        ));
+    }
     Ok(Exit::Done)
 }
 
@@ -93,11 +131,17 @@ pub(crate) fn uninstall(args: &UninstallArgs, app: &mut App) -> Result<Exit, Fai
         .settings(app)?
         .uninstall(&program()?, which.earnest())
         .map_err(refused)?;
-    tell(&change, which, "uninstalled", app)?;
+    tell(&change, which, "uninstalled", None, app)?;
     Ok(Exit::Done)
 }
 
-fn tell(change: &Change, which: &Which, done: &str, app: &mut App) -> Result<(), Failure> {
+fn tell(
+    change: &Change,
+    which: &Which,
+    done: &str,
+    project: Option<&Project>,
+    app: &mut App,
+) -> Result<(), Failure> {
     let client = which.client;
     let before = change.before.as_deref().unwrap_or_default();
     let after = change.after.as_deref().unwrap_or_default();
@@ -109,21 +153,16 @@ fn tell(change: &Change, which: &Which, done: &str, app: &mut App) -> Result<(),
             "dry_run": which.dry_run,
             "backup": change.backup,
             "diff": diff::shown(before, after, Paint::none()),
+            "configuration": project.map(Project::json),
         }))?;
         return Ok(());
     }
     let file = inert::path(&change.file);
-    if !change.is_one() {
-        writeln!(app.out, "`{file}` stays as it is")?;
-        return Ok(());
-    }
     let shown = diff::shown(before, after, app.out.paint);
     write!(app.out, "{shown}")?;
-    if which.dry_run {
-        writeln!(app.out, "`{file}` would change so; nothing was written")?;
-        return Ok(());
-    }
     match (&change.after, &change.backup) {
+        _ if !change.is_one() => writeln!(app.out, "`{file}` stays as it is")?,
+        _ if which.dry_run => writeln!(app.out, "`{file}` would change so; nothing was written")?,
         (None, _) => writeln!(app.out, "{done}: `{file}` is gone, as before")?,
         (Some(_), Some(backup)) => writeln!(
             app.out,
@@ -132,7 +171,7 @@ fn tell(change: &Change, which: &Which, done: &str, app: &mut App) -> Result<(),
         )?,
         (Some(_), None) => writeln!(app.out, "{done}: `{file}`")?,
     }
-    Ok(())
+    project.map_or(Ok(()), |project| project.tell(which.dry_run, app))
 }
 
 /// What still has to be done for the client to run its hooks.

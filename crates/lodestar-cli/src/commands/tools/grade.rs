@@ -6,7 +6,7 @@ use std::io::Write as _;
 use std::path::Path;
 
 use clap::Args;
-use lodestar_core::contract::{BlastRadius, Contract, Reversibility};
+use lodestar_core::contract::{BlastRadius, Contract, Reversibility, Sandbox};
 use lodestar_core::ladder::Rung;
 use lodestar_core::name::ToolName;
 use lodestar_core::sensitivity::DataSensitivity;
@@ -27,6 +27,7 @@ exits with 1.
 Examples:
   lodestar tools grade fs.write --level L3
   lodestar tools grade http.fetch --level L2 --sensitivity private --write
+  lodestar tools grade mcp.files.write_file --level L3 --sandbox write-local --write
   lodestar tools grade crm.lookup --level L1 --unlisted --write";
 
 #[derive(Debug, Args)]
@@ -50,6 +51,11 @@ pub(crate) struct GradeArgs {
     /// What data it handles: public, private, secret
     #[arg(long, value_name = "WORD")]
     sensitivity: Option<DataSensitivity>,
+
+    /// How it is contained: read, write-isolated, write-local, controlled-shell, controlled-network. A server has what
+    /// all of its tools have
+    #[arg(long, value_name = "PROFILE")]
+    sandbox: Option<Sandbox>,
 
     /// A group that policies can name; may be given several times
     #[arg(long = "group", value_name = "NAME")]
@@ -75,6 +81,7 @@ pub(crate) fn run(args: &GradeArgs, app: &mut App) -> Result<Exit, Failure> {
         blast_radius: args.blast_radius,
         reversibility: args.reversibility,
         data_sensitivity: args.sensitivity,
+        sandbox: args.sandbox,
         groups: args.groups.iter().cloned().collect(),
         ..Grade::default()
     };
@@ -148,6 +155,13 @@ fn check_floor(name: &ToolName, grade: &Grade, floor: &Contract) -> Result<(), F
         "sensitivity",
         data.map(|one| one.to_string()),
         floor.data_sensitivity.to_string(),
+    );
+    // The further along, the looser.
+    let sandbox = grade.sandbox.filter(|given| *given > floor.sandbox);
+    look(
+        "sandbox",
+        sandbox.map(|one| one.to_string()),
+        floor.sandbox.to_string(),
     );
     match below.is_empty() {
         true => Ok(()),

@@ -54,8 +54,9 @@ impl Standing {
     /// Whether it is put back.
     pub(super) fn is_put_back(&self, force: bool) -> bool {
         match self {
-            Self::AsLeft | Self::NobodySaw => true,
-            Self::Changed => force,
+            Self::AsLeft => true,
+            // What stands there may be a person's work as well as the act's.
+            Self::Changed | Self::NobodySaw => force,
             Self::AsBefore | Self::Taken | Self::Lost(_) | Self::Corrupt => false,
         }
     }

@@ -106,7 +106,7 @@ pub(super) fn not_done(
             let stuck = plan.paths.iter().filter(|one| !one.standing.is_well(false));
             let stuck = words::count(stuck.count() as u64, "path");
             let what = match plan.is_to_be_done(true) {
-                true => "; --force puts back what can be, and what was changed since",
+                true => "; --force puts back what can be, whatever stands there now",
                 false => "",
             };
             paint.bad(format!("✗ nothing was done, because of {stuck}{what}"))
@@ -152,11 +152,8 @@ fn put_back(one: &Planned) -> String {
     if let Some(lines) = one.lines {
         text.push_str(&format!(", +{} −{} lines", lines.added, lines.removed));
     }
-    if one.standing == Standing::NobodySaw {
-        text.push_str("; nobody saw what the act left there");
-    }
-    if one.standing == Standing::Changed {
-        text.push_str("; what was changed since is kept in the log");
+    if matches!(one.standing, Standing::Changed | Standing::NobodySaw) {
+        text.push_str("; what stood there until now is kept in the log");
     }
     text
 }
@@ -166,12 +163,15 @@ fn left_alone(one: &Planned, app: &App) -> String {
     match &one.standing {
         Standing::AsBefore => paint.dim(format!("· {path}: stands as it did before")),
         Standing::Changed => paint.bad(format!("✗ {path}: was changed since the act")),
+        Standing::NobodySaw => paint.bad(format!(
+            "✗ {path}: what the act left there is not on record, so it could be somebody's change"
+        )),
         Standing::Taken => paint.bad(format!(
             "✗ {path}: a folder, or what cannot be looked at, stands there"
         )),
         Standing::Lost(because) => paint.bad(format!("✗ {path}: was not kept: {because}")),
         Standing::Corrupt => paint.bad(format!("✗ {path}: what was kept is not what it says")),
-        Standing::AsLeft | Standing::NobodySaw => path,
+        Standing::AsLeft => path,
     }
 }
 

@@ -74,15 +74,13 @@ fn killed_before_it_wrote_there_is_nothing_to_undo() {
 }
 
 #[test]
-fn killed_after_it_wrote_what_stood_there_is_put_back() {
+fn killed_after_it_wrote_what_stood_there_is_put_back_only_by_force() {
     let world = killed_at("returned");
     assert_eq!(read(&world, "work/notes.md"), b"after");
-    let run = world.run(&["undo", "latest"]).expect(0);
-    assert!(
-        run.out.contains("nobody saw what the act left"),
-        "{}",
-        run.out
-    );
+    let run = world.run(&["undo", "latest"]).expect(1);
+    assert!(run.out.contains("is not on record"), "{}", run.out);
+    assert_eq!(read(&world, "work/notes.md"), b"after");
+    world.run(&["undo", "latest", "--force"]).expect(0);
     assert_eq!(read(&world, "work/notes.md"), b"before");
     world.run(&["log", "verify"]).expect(0);
 }

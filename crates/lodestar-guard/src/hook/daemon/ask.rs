@@ -36,7 +36,7 @@ pub enum Unavailable {
     File(#[from] FileError),
     /// Nothing says what may be done.
     #[error(
-        "there is no `lodestar.toml` in `{from}` or above, so nothing says what may run here; `lodestar init` writes one"
+        "there is no `lodestar.toml` in `{from}` or above, so nothing says what may run here; `lodestar hook install` or `lodestar init` writes one"
     )]
     NoProject {
         /// Where it was looked for.

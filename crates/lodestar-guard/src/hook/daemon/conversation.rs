@@ -14,7 +14,7 @@ use tokio::sync::oneshot;
 use tokio::task::JoinHandle;
 
 use crate::error::GuardError;
-use crate::hook::tools::{Governed, Told, Turn, governed};
+use crate::hook::tools::{Governed, READING, Told, Turn, governed};
 use crate::hook::{Answer, Client, Use};
 use crate::session::{CallOptions, Reply, Session};
 
@@ -95,6 +95,10 @@ impl Conversation {
     /// Judges a use; returns when it is cleared or refused.
     pub(super) async fn before(&self, used: &Use, cwd: Option<&Path>, stop: &Stop) -> Before {
         let Governed { tool, arguments } = governed(self.client, used, cwd, &self.root);
+        let reading = arguments
+            .get(READING)
+            .and_then(Value::as_str)
+            .map(str::to_owned);
         let (cleared, mut is_cleared) = oneshot::channel();
         let (told, hears) = oneshot::channel();
         let options = CallOptions {
@@ -112,7 +116,7 @@ impl Conversation {
             biased;
             Ok(()) = &mut is_cleared => {}
             reply = &mut ended => return Before {
-                answer: Answer::Refuse { reason: refusal(reply) },
+                answer: Answer::Refuse { reason: refusal(reply, reading.as_deref()) },
                 cleared: None,
             },
         }
@@ -192,10 +196,20 @@ fn digest(used: &Use) -> Digest {
     sha256(Value::Object(used.input.clone()).to_string().as_bytes())
 }
 
-/// Why a use is not to happen, in words for the agent.
-fn refusal(reply: Result<Result<Reply, GuardError>, tokio::task::JoinError>) -> String {
+/// Why a use is not to happen, in words for the agent; of a command line also what decided its rung.
+fn refusal(
+    reply: Result<Result<Reply, GuardError>, tokio::task::JoinError>,
+    reading: Option<&str>,
+) -> String {
     match reply {
-        Ok(Ok(reply)) => format!("Lodestar: {}", reply.for_agent()),
+        Ok(Ok(reply)) => {
+            let read = reading.map(|reading| format!(" The command line is {reading}."));
+            format!(
+                "Lodestar: {}{}",
+                reply.for_agent(),
+                read.unwrap_or_default()
+            )
+        }
         Ok(Err(problem)) => format!(
             "Lodestar: not run, because the session cannot go on: {}. Stop here and tell the user.",
             Excerpt::of(&problem.to_string())

@@ -129,6 +129,9 @@ impl Settings {
                 None => {
                     let file = self.target()?;
                     fs::remove_file(&file).map_err(io(&file))?;
+                    // Installing made its folder as well, which stays where anything else lies in it.
+                    let folder = file.parent().filter(|folder| *folder != self.scope);
+                    let _ = folder.map(fs::remove_dir);
                 }
             }
             if let Some(spent) = spent {
@@ -153,7 +156,12 @@ impl Settings {
                 None => break,
             }
         }
-        let real = there.canonicalize().map_err(io(there))?;
+        let real = there
+            .canonicalize()
+            .map_err(|problem| match problem.kind() {
+                io::ErrorKind::NotFound => SettingsError::LeadsNowhere(there.to_owned()),
+                _ => io(there)(problem),
+            })?;
         if !real.starts_with(&scope) {
             return Err(SettingsError::LeadsOut {
                 file: self.file.clone(),

