@@ -18,7 +18,6 @@ use lodestar_core::merkle::Frontier;
 use lodestar_core::name::SessionId;
 use lodestar_core::sensitivity::Sensitivity;
 use lodestar_core::time::Timestamp;
-use lodestar_kernel::contain::State;
 use lodestar_kernel::opening::Opening;
 use lodestar_kernel::terse;
 use lodestar_log::verify::SessionReport;
@@ -120,7 +119,7 @@ pub(crate) struct Fold<'a> {
     /// Drifted tools, as they are called, beside `drift`: what is shown may be withheld.
     drifted: Vec<String>,
     /// Programs that calls started, by what they returned, and how those were contained.
-    programs: HashMap<u64, State>,
+    programs: HashMap<u64, contained::RanProgram>,
 }
 
 impl<'a> Fold<'a> {

@@ -173,4 +173,11 @@ fn a_test_that_an_obedient_agent_writes_and_runs_approves_edits_and_pushes_nothi
         false => "contained in part",
     };
     assert!(shown.contains(word), "{shown}");
+    let planted = shown
+        .lines()
+        .find(|line| line.contains("refused-by-lodestar"));
+    assert!(
+        planted.is_some_and(|line| line.contains("appeared while it ran")),
+        "{shown}"
+    );
 }

@@ -290,7 +290,11 @@ impl Fold<'_> {
             .iter()
             .find_map(|id| self.observed.get(id))
             .copied();
-        let contained = returned.and_then(|seq| self.programs.remove(&seq));
+        let ran = returned.and_then(|seq| self.programs.remove(&seq));
+        let (contained, planted) = match ran {
+            Some(ran) => (Some(ran.state), ran.planted),
+            None => (None, Vec::new()),
+        };
         let Some(sensitivity) = self.action(finished.action).map(|one| one.sensitivity) else {
             return;
         };
@@ -308,6 +312,7 @@ impl Fold<'_> {
                 micros: Some(finished.duration_micros),
                 returned,
                 contained,
+                planted,
                 problem,
             });
         }
@@ -328,6 +333,7 @@ impl Fold<'_> {
                 micros: None,
                 returned: None,
                 contained: None,
+                planted: Vec::new(),
                 problem: Some(because),
             });
         }

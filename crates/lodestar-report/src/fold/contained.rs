@@ -51,6 +51,13 @@ struct TriedOnce {
     refused: bool,
 }
 
+/// What the result of a program says of how it ran.
+pub(super) struct RanProgram {
+    pub(super) state: State,
+    /// What it did to protected places.
+    pub(super) planted: Vec<String>,
+}
+
 impl Fold<'_> {
     /// What the start of a server says of its containment.
     pub(super) fn contained(&self, payload: &Value, sensitivity: Sensitivity) -> Contained {
@@ -133,7 +140,7 @@ impl Fold<'_> {
 
     /// What the result of a program says of how that was contained: in the block that is Lodestar's own, which stands
     /// before whatever the program said.
-    pub(super) fn program_contained(&self, event: &Event, action: ActionId) -> Option<State> {
+    pub(super) fn program_contained(&self, event: &Event, action: ActionId) -> Option<RanProgram> {
         let action = self.actions.get(*self.action_of.get(&action)?)?;
         if action.server != NATIVE_SERVER || action.tool != RUNS_PROGRAMS {
             return None;
@@ -143,7 +150,15 @@ impl Fold<'_> {
         let summary = first.get("value")?;
         // Results from before there was any containment say nothing of it.
         let word = summary.get("containment").and_then(Value::as_str);
-        Some(word.map_or(State::Absent, state))
+        let planted = summary.get("set_aside").and_then(Value::as_array);
+        let planted = planted.into_iter().flatten().filter_map(Value::as_str);
+        let planted = planted.take(MOST);
+        Some(RanProgram {
+            state: word.map_or(State::Absent, state),
+            planted: planted
+                .map(|one| self.reason(one, action.sensitivity))
+                .collect(),
+        })
     }
 }
 

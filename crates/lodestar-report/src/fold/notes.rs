@@ -57,9 +57,9 @@ impl Fold<'_> {
             return;
         };
         if let Some(action) = line.action
-            && let Some(state) = self.program_contained(event, action)
+            && let Some(ran) = self.program_contained(event, action)
         {
-            self.programs.insert(event.seq, state);
+            self.programs.insert(event.seq, ran);
         }
         let id = line.id.or(line.action.map(ObservationId::of_action));
         if let Some(id) = id {

@@ -131,6 +131,9 @@ fn ended(action: &Action, page: &mut Page<'_>) -> io::Result<()> {
             page.tagged(": <code>", problem, "</code>")?;
         }
         page.raw("</p>\n")?;
+        for planted in &ended.planted {
+            page.tagged("<p><strong>", planted, "</strong></p>\n")?;
+        }
     }
     if let Some(rejected) = &action.rejected {
         page.tagged("<p>Did not run, <code>", &rejected.kind, "</code>: ")?;

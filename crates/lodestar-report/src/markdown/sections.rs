@@ -106,6 +106,9 @@ fn one_action(action: &Action, out: Out<'_>) -> io::Result<()> {
             contained.unwrap_or_default(),
             problem.unwrap_or_default()
         )?;
+        for planted in &ended.planted {
+            writeln!(out, "  - {}", prose(planted))?;
+        }
     }
     if let Some(rejected) = &action.rejected {
         writeln!(

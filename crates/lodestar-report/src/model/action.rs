@@ -266,6 +266,9 @@ pub struct Ended {
     /// How far the program was contained that it started, where it says so.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub contained: Option<State>,
+    /// What the program did to protected places, and what became of that.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub planted: Vec<String>,
     /// What went wrong, or why nobody knows.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub problem: Option<String>,

@@ -101,7 +101,7 @@ impl Which {
 
 pub(crate) fn install(args: &InstallArgs, app: &mut App) -> Result<Exit, Failure> {
     let which = &args.which;
-    let project = Project::of(which.client.into(), which.scope(), app)?;
+    let project = Project::of(which.client, which.scope(), app)?;
     let change = which
         .settings(app)?
         .install(&program()?, which.earnest())
