@@ -63,15 +63,14 @@ fn consequence(verdict: Verdict) -> &'static str {
     }
 }
 
+// INVARIANT: what is said here stands on the cards of recorded requests, and is derived again by replay: other words would make
+// every log from before differ from what follows from it.
 fn policies(judgement: &Judgement) -> String {
     let said = |say: Say| match say {
         Say::Permit => "is permitted",
         Say::Forbid => "is forbidden",
-        Say::Silent => "is permitted by no policy",
+        Say::Silent => "is not mentioned",
     };
-    if judgement.policies.is_empty() && judgement.answer.run == judgement.answer.ask {
-        return "No policy permits to run it, or to ask a human for it.".to_owned();
-    }
     let ids: Vec<_> = judgement
         .policies
         .iter()
@@ -82,7 +81,7 @@ fn policies(judgement: &Judgement) -> String {
         ids => format!("decided by {}", ids.join(", ")),
     };
     format!(
-        "Running it {}, asking a human for it {}: {by}.",
+        "To run it {}, to ask for it {}: {by}.",
         said(judgement.answer.run),
         said(judgement.answer.ask)
     )

@@ -27,6 +27,9 @@ const ASIDE: &str = "refused-by-lodestar";
 /// Most names that are tried for one file.
 const MAX_TRIES: usize = 8;
 
+/// How much is moved aside for one child before it is ended: whoever makes it anew each time fills the folder.
+const MAX_MOVED: usize = 32;
+
 /// What happened to a protected place while a child ran that could have done it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Planted {
@@ -49,13 +52,15 @@ pub enum What {
     Uncovered,
     /// The same, and it cannot be covered again.
     Open,
+    /// It appeared again and again.
+    TooOften,
 }
 
 impl Planted {
     /// Whether it is still there for whoever comes: the child must not go on then.
     pub fn is_open(&self) -> bool {
         match self.what {
-            What::Open => true,
+            What::Open | What::TooOften => true,
             What::Uncovered => false,
             What::Appeared | What::Relinked => self.aside.is_none(),
         }
@@ -68,6 +73,10 @@ impl fmt::Display for Planted {
         match self.what {
             What::Appeared => write!(f, "`{place}` appeared while it ran, and is protected")?,
             What::Relinked => write!(f, "`{place}` was a link, and was changed while it ran")?,
+            What::TooOften => write!(
+                f,
+                "`{place}` is protected, and appeared again and again while it ran"
+            )?,
             What::Uncovered => write!(
                 f,
                 "`{place}` was replaced while it ran, and was open to it for a moment: look at it"
@@ -82,7 +91,7 @@ impl fmt::Display for Planted {
             (None, What::Appeared | What::Relinked) => {
                 f.write_str("; it cannot be moved: look at it before a client does")
             }
-            (None, What::Uncovered | What::Open) => Ok(()),
+            (None, What::Uncovered | What::Open | What::TooOften) => Ok(()),
         }
     }
 }
@@ -92,6 +101,8 @@ impl fmt::Display for Planted {
 pub struct Watch {
     places: Vec<Place>,
     covered: Vec<(Covered, (u64, u64))>,
+    /// How much was moved aside.
+    moved: usize,
 }
 
 /// One of them: the way to it from a folder that the child writes and cannot move.
@@ -147,6 +158,7 @@ impl Watch {
         Self {
             places,
             covered: covered.collect(),
+            moved: 0,
         }
     }
 
@@ -159,7 +171,16 @@ impl Watch {
     /// moved aside at once, and links are laid again: a client that starts in the meantime must not find it.
     pub fn look(&mut self, leader: Option<Pid>) -> Vec<Planted> {
         let mut planted = self.uncovered(leader);
-        planted.extend(self.places.iter().filter_map(Place::set_aside));
+        for place in &self.places {
+            let Some(mut found) = place.set_aside() else {
+                continue;
+            };
+            self.moved += 1;
+            if self.moved > MAX_MOVED {
+                found.what = What::TooOften;
+            }
+            planted.push(found);
+        }
         planted
     }
 

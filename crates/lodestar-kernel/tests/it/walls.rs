@@ -177,6 +177,32 @@ fn a_link_is_laid_again_that_a_child_took_away() {
 }
 
 #[test]
+fn whoever_plants_again_and_again_is_to_be_ended() {
+    let world = World::new();
+    let script = "while :; do echo evil >.mcp.json; sleep 0.001; done";
+    let (mut child, mut confined) = world.start(&world.plan(), Host::here(), script);
+    let leader = Pid::from_child(&child);
+    let until = Instant::now() + Duration::from_secs(30);
+    let mut moved = 0;
+    let ended = loop {
+        let found = confined.watch().look(Some(leader));
+        moved += found.len();
+        if found.iter().any(Planted::is_open) {
+            break true;
+        }
+        if Instant::now() > until {
+            break false;
+        }
+        std::thread::sleep(Duration::from_millis(2));
+    };
+    child.kill().unwrap();
+    child.wait().unwrap();
+    confined.watch().look(None);
+    assert!(ended && moved < 100, "{moved} were moved aside");
+    assert!(!world.path("project/.mcp.json").exists());
+}
+
+#[test]
 fn a_project_does_not_become_a_repository_of_its_own() {
     let world = World::new();
     let (_, found) = world.run(
