@@ -118,7 +118,12 @@ fn of_other_repositories(git: &Path) -> Vec<PathBuf> {
                 // Too many to be told apart: none of them is written.
                 return vec![git.join("modules"), git.join("worktrees")];
             }
-            if entry.join("HEAD").exists() {
+            // One of them is enough: a child may have taken the others away for a while.
+            let parts = ["HEAD", "config", "objects", "refs", "gitdir"];
+            if parts
+                .iter()
+                .any(|part| entry.join(part).symlink_metadata().is_ok())
+            {
                 found.extend(IN_REPOSITORY.iter().map(|name| entry.join(name)));
                 // Submodules have submodules.
                 folders.push((entry.join("modules"), depth + 1));

@@ -6,7 +6,7 @@ use std::os::unix::process::CommandExt as _;
 use std::path::Path;
 use std::process::Stdio;
 use std::sync::{Arc, Mutex, PoisonError};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use lodestar_guard::config::{Demand, Reached};
 use lodestar_kernel::contain::{Cell, Confined, Containment, Hosting, Plan, State, Watch, nursery};
@@ -20,6 +20,9 @@ const ENVIRONMENT: [&str; 3] = ["PATH", "HOME", "LANG"];
 
 /// How long a child may take to end once its input is closed, and again once it is told to.
 const PATIENCE: Duration = Duration::from_secs(2);
+
+/// How long a group that was killed may take until nobody of it is left.
+const GOING: Duration = Duration::from_millis(500);
 
 /// How often it is looked whether what is protected still is.
 const LOOKS: Duration = Duration::from_millis(100);
@@ -228,7 +231,13 @@ impl Process {
     /// What it left behind in its group goes with it. Once: its number may be somebody else's afterwards.
     fn clear_away(&mut self) {
         self.signal(Signal::KILL);
-        self.group = None;
+        if let Some(group) = self.group.take() {
+            // Whoever is in the middle of a call ends it before it is gone.
+            let over = Instant::now() + GOING;
+            while rustix::process::test_kill_process_group(group).is_ok() && Instant::now() < over {
+                std::thread::sleep(Duration::from_millis(1));
+            }
+        }
         if let Some(looking) = self.looking.take() {
             looking.abort();
         }

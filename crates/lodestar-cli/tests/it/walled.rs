@@ -186,45 +186,19 @@ fn a_run_without_a_configuration_or_a_command_says_what_is_missing() {
 }
 
 #[test]
-fn hooks_of_a_client_inside_are_answered_outside() {
+fn hooks_of_a_client_inside_refuse_and_say_why() {
     let world = behind(&[("one", &[])], "");
-    world.write("work/notes.md", "plain notes\n");
-    let said = |tool: &str, input: serde_json::Value| {
-        serde_json::json!({
-            "session_id": "c-1", "transcript_path": "", "cwd": world.root(), "hook_event_name": "PreToolUse",
-            "tool_name": tool, "tool_use_id": format!("{tool}-1"), "tool_input": input,
-        })
-    };
-    world.write(
-        "work/look.json",
-        &said(
-            "Read",
-            serde_json::json!({"file_path": world.path("work/notes.md")}),
-        )
-        .to_string(),
-    );
-    world.write(
-        "work/push.json",
-        &said(
-            "Bash",
-            serde_json::json!({"command": "git push origin main"}),
-        )
-        .to_string(),
-    );
+    let said = serde_json::json!({
+        "session_id": "c-1", "transcript_path": "", "cwd": world.root(), "hook_event_name": "PreToolUse",
+        "tool_name": "Read", "tool_use_id": "1", "tool_input": {"file_path": "notes.md"},
+    });
+    world.write("work/look.json", &said.to_string());
     let binary = env!("CARGO_BIN_EXE_lodestar");
-    let hook = |file: &str| {
-        let line = format!("{binary} hook claude-code --event PreToolUse <{file}");
-        world.run(&["run", "--", "sh", "-c", &line])
-    };
-    hook("look.json").expect(0);
-    let held = hook("push.json").expect(2);
-    assert!(held.err.contains("approve"), "{}", held.err);
-    world.run(&["hook", "stop"]).expect(0);
-    let told = world.run(&["log", "list", "--json"]).expect(0).out;
-    assert!(told.contains("claude"), "{told}");
-    // The word that opens the way is the agent's alone.
-    let line =
-        format!("LODESTAR_WAY_TOKEN=wrong {binary} hook claude-code --event PreToolUse <look.json");
+    let line = format!("{binary} hook claude-code --event PreToolUse <look.json");
     let refused = world.run(&["run", "--", "sh", "-c", &line]).expect(2);
-    assert!(refused.err.contains("cannot be reached"), "{}", refused.err);
+    assert!(
+        refused.err.contains("inside `lodestar run`"),
+        "{}",
+        refused.err
+    );
 }

@@ -96,7 +96,9 @@ impl Cell {
         plan.check()?;
         let scratch = Scratch::new()?;
         let grants = plan.grants();
-        make_coverable(&plan.out_of_reach, &grants.writes);
+        let all = [&grants.system, &grants.reads, &grants.writes];
+        let granted: Vec<PathBuf> = all.into_iter().flatten().cloned().collect();
+        make_coverable(&plan.out_of_reach, &granted);
         let (hidden, fixed) = (plan.hidden(), plan.fixed());
         let mut gaps = Vec::new();
         let (mut bridge, mut far_end) = (None, None);
@@ -106,11 +108,10 @@ impl Cell {
         }
         let mut cover = None;
         let namespaces = if host.namespaces() {
-            let all = [&grants.system, &grants.reads, &grants.writes];
             // Where no rule says what is read, everything is.
             let granted: Vec<PathBuf> = match host.landlock() {
                 0 => vec![PathBuf::from("/")],
-                _ => all.into_iter().flatten().cloned().collect(),
+                _ => granted,
             };
             let over = Cover::of(&hidden, &fixed, &granted, &grants.writes)?;
             let Cover { mounts, .. } = &mut *cover.insert(over);

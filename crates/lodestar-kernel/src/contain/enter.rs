@@ -14,7 +14,7 @@ use std::os::unix::process::CommandExt as _;
 use std::process::Command;
 
 use landlock::RulesetCreated;
-use rustix::fs::{Mode, OFlags};
+use rustix::fs::{Mode, OFlags, StatxAttributes, StatxFlags};
 use rustix::mount::{MountFlags, MountPropagationFlags};
 use rustix::process::{Pid, Resource, Rlimit, Signal};
 use rustix::thread::{CapabilitySet, CapabilitySets, UnshareFlags};
@@ -236,6 +236,14 @@ impl Namespaces {
 }
 
 impl Mount {
+    fn place(&self) -> &CStr {
+        let (Self::Pinned { place }
+        | Self::Fixed { place, .. }
+        | Self::HiddenFolder { place }
+        | Self::HiddenFile { place, .. }) = self;
+        place
+    }
+
     fn put(&self) -> rustix::io::Result<()> {
         let shut = MountFlags::RDONLY | MountFlags::NOSUID | MountFlags::NODEV | MountFlags::NOEXEC;
         match self {
@@ -271,7 +279,15 @@ pub(super) fn cover(leader: Pid, mount: Mount) -> io::Result<()> {
         use rustix::thread::{LinkNameSpaceType, move_into_link_name_space};
         move_into_link_name_space(user.as_fd(), Some(LinkNameSpaceType::User))?;
         move_into_link_name_space(mounts.as_fd(), Some(LinkNameSpaceType::Mount))?;
-        mount.put().map_err(io::Error::from)
+        mount.put()?;
+        // A link could have been there for a moment, and what it led to is covered then.
+        let place = mount.place();
+        let flags = rustix::fs::AtFlags::SYMLINK_NOFOLLOW;
+        let found = rustix::fs::statx(rustix::fs::CWD, place, flags, StatxFlags::BASIC_STATS)?;
+        match found.stx_attributes.contains(StatxAttributes::MOUNT_ROOT) {
+            true => Ok(()),
+            false => Err(io::Error::from_raw_os_error(libc::EBUSY)),
+        }
     })
 }
 

@@ -376,7 +376,7 @@ impl Plan {
         };
         let own = [&self.project];
         for place in self.reads.iter().chain(&self.writes).chain(own) {
-            let Ok(real) = place.canonicalize() else {
+            let Ok(real) = lexical(Path::new("/"), place).canonicalize() else {
                 continue;
             };
             let lies_in =
@@ -404,8 +404,10 @@ impl Plan {
     /// Where a place really lies; nothing where it leads out of what children write, and so may be another's word than
     /// that of whoever named it. Looked up once: it may be another a moment later.
     pub fn real(&self, place: &Path) -> Option<PathBuf> {
+        // Without `..`, which a link before it would lead elsewhere.
+        let place = lexical(Path::new("/"), place);
         let real = place.canonicalize().ok()?;
-        (!self.leads_out(place, &real)).then_some(real)
+        (!self.leads_out(&place, &real)).then_some(real)
     }
 
     /// Whether a place lies where children write, and really somewhere else.
@@ -458,12 +460,14 @@ impl Plan {
         let others = on_path
             .iter()
             .filter_map(|folder| folder.ancestors().find(in_toolchain));
-        // A link in the project says where the program is, and not what else the child may read there.
-        let installation = installation.filter(|_| !self.leads_out(&self.program, &real));
+        // A link in the project may be a child's: what it leads to runs if it is the system's or a toolchain's.
+        let leads_out = self.leads_out(&self.program, &real);
+        let installation = installation.filter(|_| !leads_out);
         let places = installation.into_iter().chain(toolchain).chain(others);
         let places = places.filter(|place| !is_too_much(place));
         let places: Vec<PathBuf> = places.map(Path::to_owned).collect();
-        places.into_iter().chain([real]).collect()
+        let file = (!leads_out).then_some(real);
+        places.into_iter().chain(file).collect()
     }
 }
 

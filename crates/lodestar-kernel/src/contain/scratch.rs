@@ -3,7 +3,6 @@
 use std::ffi::{CString, OsStr};
 use std::io;
 use std::os::unix::ffi::OsStrExt as _;
-use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
 
 use tempfile::TempDir;
@@ -16,50 +15,21 @@ pub(super) const SHARED: &str = ".shared-memory";
 
 /// Temporary files of one child.
 #[derive(Debug)]
-pub(super) struct Scratch(TempDir);
+pub(super) struct Scratch(Option<TempDir>);
+
+/// How much room there is to go down: whoever removes goes down one call for each folder, and a child can make as many as
+/// it may hold open.
+const STACK: usize = 256 << 20;
 
 impl Drop for Scratch {
     fn drop(&mut self) {
-        flatten(self.path());
-    }
-}
-
-/// Folders that are taken out of one another before all of it is removed: whoever removes goes down one call for each
-/// folder, and a child can make very many.
-const MAX_DEPTH: usize = 64;
-
-/// Most folders that are looked at.
-const MAX_FOLDERS: usize = 200_000;
-
-/// Brings folders up that lie too deep, and opens those that were shut.
-fn flatten(top: &Path) {
-    let mut next = 0_usize;
-    let mut folders = vec![(top.to_owned(), 0)];
-    let mut seen = 0;
-    while let Some((folder, depth)) = folders.pop() {
-        seen += 1;
-        if seen > MAX_FOLDERS {
-            return;
-        }
-        let open = std::fs::Permissions::from_mode(0o700);
-        let _ = std::fs::set_permissions(&folder, open);
-        let Ok(entries) = std::fs::read_dir(&folder) else {
-            continue;
-        };
-        for entry in entries.filter_map(Result::ok) {
-            // A link is no folder here, whatever it leads to.
-            if !entry.file_type().is_ok_and(|kind| kind.is_dir()) {
-                continue;
-            }
-            let (mut path, mut depth) = (entry.path(), depth + 1);
-            if depth > MAX_DEPTH {
-                let up = top.join(format!(".deep-{next}"));
-                next += 1;
-                if std::fs::rename(&path, &up).is_ok() {
-                    (path, depth) = (up, 1);
-                }
-            }
-            folders.push((path, depth));
+        let Some(folder) = self.0.take() else { return };
+        // By descriptors, as the library does it: a child that still runs could lay links meanwhile.
+        let removing = std::thread::Builder::new()
+            .stack_size(STACK)
+            .spawn(move || drop(folder));
+        if let Ok(removing) = removing {
+            let _ = removing.join();
         }
     }
 }
@@ -70,7 +40,7 @@ impl Scratch {
         tempfile::Builder::new()
             .prefix("lodestar-")
             .tempdir()
-            .map(Self)
+            .map(|folder| Self(Some(folder)))
     }
 
     /// What a child writes: its grants, and this.
@@ -95,6 +65,7 @@ impl Scratch {
     }
 
     pub(super) fn path(&self) -> &Path {
-        self.0.path()
+        let folder = self.0.as_ref();
+        folder.expect("INVARIANT: taken when it is dropped").path()
     }
 }

@@ -10,8 +10,9 @@
 use std::ffi::{OsStr, OsString};
 use std::fmt;
 use std::os::fd::OwnedFd;
-use std::os::unix::fs::MetadataExt as _;
+use std::os::unix::fs::DirBuilderExt as _;
 use std::path::{Component, Path, PathBuf};
+use std::sync::Arc;
 
 use rustix::fs::{AtFlags, FileType, Mode, OFlags, RenameFlags};
 use rustix::io::Errno;
@@ -20,6 +21,7 @@ use rustix::process::Pid;
 use super::cover::{Cover, Covered};
 use super::enter;
 use super::plan::OutOfReach;
+use crate::protect::lexical;
 
 /// What is put behind a name that was set aside.
 const ASIDE: &str = "refused-by-lodestar";
@@ -100,9 +102,28 @@ impl fmt::Display for Planted {
 #[derive(Debug, Clone, Default)]
 pub struct Watch {
     places: Vec<Place>,
-    covered: Vec<(Covered, (u64, u64))>,
+    covered: Vec<(Covered, Seen)>,
     /// How much was moved aside.
     moved: usize,
+}
+
+/// The file that a cover lies over. It is held, since its number is given to another file otherwise as soon as it is gone.
+#[derive(Debug, Clone)]
+struct Seen {
+    number: (u64, u64),
+    _held: Option<Arc<OwnedFd>>,
+}
+
+impl Seen {
+    fn at(place: &Path) -> Option<Self> {
+        let flags = OFlags::PATH | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+        let held = rustix::fs::open(place, flags, Mode::empty()).ok()?;
+        let found = rustix::fs::fstat(&held).ok()?;
+        Some(Self {
+            number: (found.st_dev, found.st_ino),
+            _held: Some(Arc::new(held)),
+        })
+    }
 }
 
 /// One of them: the way to it from a folder that the child writes and cannot move.
@@ -120,14 +141,14 @@ enum Was {
     Absent,
     /// Nothing was there, and a folder would do no harm.
     AbsentOrFolder,
-    /// Nothing was there, and it would do harm beside these folders.
+    /// Nothing was there, and it would do harm beside one of these.
     AbsentBeside(&'static [&'static str]),
     /// A link that leads there.
     Link(PathBuf),
 }
 
-/// What makes a folder a repository, with a file `HEAD` beside.
-const REPOSITORY: &[&str] = &["objects", "refs"];
+/// What a folder with a `HEAD` needs one of to be a repository.
+const REPOSITORY: &[&str] = &["objects", "commondir"];
 
 impl Watch {
     /// Over these places of a child that writes those, and over what covers it.
@@ -139,22 +160,25 @@ impl Watch {
     ) -> Self {
         let not_made = out_of_reach.not_made();
         let mut places: Vec<Place> = not_made
-            .filter_map(|place| Place::of(place, writes))
+            .flat_map(|place| Place::of(place, writes))
             .collect();
         // What Lodestar makes itself is no plant, but a link to it stays.
         let made = out_of_reach.made_here().chain(&out_of_reach.keys);
-        let made = made.filter_map(|place| Place::of(place, writes));
+        let made = made.flat_map(|place| Place::of(place, writes));
         places.extend(made.filter(|place| matches!(place.was, Was::Link(_))));
         // Without a sound `.git`, git takes the folder itself for the repository, and runs what its settings say.
         if project.join(".git").exists() {
-            let head = Place::of(&project.join("HEAD"), writes);
+            let head = Place::of(&project.join("HEAD"), writes).into_iter();
             places.extend(head.map(|place| Place {
-                was: Was::AbsentBeside(REPOSITORY),
+                was: match place.was {
+                    Was::Absent => Was::AbsentBeside(REPOSITORY),
+                    was => was,
+                },
                 ..place
             }));
         }
         let covered = cover.into_iter().flat_map(|cover| &cover.covered);
-        let covered = covered.filter_map(|one| Some((one.clone(), identity(one.place())?)));
+        let covered = covered.filter_map(|one| Some((one.clone(), Seen::at(one.place())?)));
         Self {
             places,
             covered: covered.collect(),
@@ -188,8 +212,8 @@ impl Watch {
     fn uncovered(&mut self, leader: Option<Pid>) -> Vec<Planted> {
         let mut news = Vec::new();
         for (covered, was) in &mut self.covered {
-            let now = identity(covered.place());
-            let Some(now) = now.filter(|now| now != was) else {
+            let now = Seen::at(covered.place());
+            let Some(now) = now.filter(|now| now.number != was.number) else {
                 continue;
             };
             let again = leader.is_some_and(|leader| {
@@ -210,39 +234,35 @@ impl Watch {
     }
 }
 
-/// The file that a name stands for; a link is itself.
-fn identity(place: &Path) -> Option<(u64, u64)> {
-    let found = place.symlink_metadata().ok()?;
-    Some((found.dev(), found.ino()))
-}
-
 impl Place {
-    /// What is to be looked at for a protected place; nothing where it is there and a mount covers it, or where the
-    /// child cannot write.
-    fn of(place: &Path, writes: &[PathBuf]) -> Option<Self> {
-        // The folders above it, outermost first, as they really lie: up to the first link that the child could change.
-        let mut real = PathBuf::new();
-        let mut link = None;
-        let mut rest = place.components();
-        for component in rest.by_ref() {
-            let here = real.join(component);
-            match std::fs::read_link(&here) {
-                Ok(target) if writes.iter().any(|grant| real.starts_with(grant)) => {
-                    link = Some(target);
-                    real = here;
-                    break;
-                }
-                // A link that no child can change is as good as what it leads to.
-                Ok(_) => real = here.canonicalize().ok()?,
-                Err(_) => real = here,
-            }
+    /// What is to be looked at for a protected place: each link on the way to it that the child could change, and where it
+    /// leads to if nothing is there. What is there is covered.
+    fn of(place: &Path, writes: &[PathBuf]) -> Vec<Self> {
+        let mut found = Vec::new();
+        let mut place = place.to_owned();
+        for _ in 0..MAX_LINKS {
+            let Some((real, link, rest)) = up_to_a_link(&place, writes) else {
+                return found;
+            };
+            let Some(target) = link else {
+                let was = match real.symlink_metadata() {
+                    Ok(_) => return found,
+                    // A repository has its settings: somebody is writing them anew.
+                    Err(_) if is_settings_of_git(&place) => return found,
+                    Err(_) if place.ends_with(".git") => Was::AbsentOrFolder,
+                    Err(_) => Was::Absent,
+                };
+                found.extend(Self::below(&real, was, writes));
+                return found;
+            };
+            let folder = real.parent().unwrap_or(Path::new("/"));
+            place = lexical(folder, &target).join(rest);
+            found.extend(Self::below(&real, Was::Link(target), writes));
         }
-        let was = match link {
-            Some(target) => Was::Link(target),
-            None if real.symlink_metadata().is_ok() => return None,
-            None if place.ends_with(".git") => Was::AbsentOrFolder,
-            None => Was::Absent,
-        };
+        found
+    }
+
+    fn below(real: &Path, was: Was, writes: &[PathBuf]) -> Option<Self> {
         let from = writes.iter().find(|grant| real.starts_with(grant))?;
         let below = real.strip_prefix(from).ok()?;
         let names = below.components().map(|component| match component {
@@ -289,9 +309,9 @@ impl Place {
                     Err(_) => Some(last.clone()),
                     Ok(_) => move_aside(&folder, last),
                 };
-                // Where something is in the way that cannot be moved, it stays and is said.
-                let _ = rustix::fs::symlinkat(target.as_path(), &folder, last.as_os_str());
-                (What::Relinked, aside)
+                // Where it cannot be laid, it is open to whoever comes next.
+                let laid = rustix::fs::symlinkat(target.as_path(), &folder, last.as_os_str());
+                (What::Relinked, aside.filter(|_| laid.is_ok()))
             }
             Was::Absent => {
                 kind.ok()?;
@@ -303,8 +323,10 @@ impl Place {
             }
             Was::AbsentBeside(folders) => {
                 kind.ok()?;
-                let is_folder = |name: &&str| open_folder(&folder, OsStr::new(name)).is_ok();
-                if !folders.iter().all(is_folder) {
+                let is_there = |name: &&str| {
+                    rustix::fs::statat(&folder, *name, AtFlags::SYMLINK_NOFOLLOW).is_ok()
+                };
+                if !folders.iter().any(is_there) {
                     return None;
                 }
                 (What::Appeared, move_aside(&folder, last))
@@ -312,6 +334,34 @@ impl Place {
         };
         Some(Planted { place, what, aside })
     }
+}
+
+/// Most links on the way to one place.
+const MAX_LINKS: usize = 40;
+
+/// A place as it really lies, up to the first link on the way that the child could change; that link's target, and what of
+/// the place is left behind it. Nothing where it cannot be told.
+fn up_to_a_link(place: &Path, writes: &[PathBuf]) -> Option<(PathBuf, Option<PathBuf>, PathBuf)> {
+    let mut real = PathBuf::new();
+    let mut rest = place.components();
+    while let Some(component) = rest.next() {
+        let here = real.join(component);
+        match std::fs::read_link(&here) {
+            Ok(target) if writes.iter().any(|grant| real.starts_with(grant)) => {
+                return Some((here, Some(target), rest.as_path().to_owned()));
+            }
+            // A link that no child can change is as good as what it leads to.
+            Ok(_) => real = here.canonicalize().ok()?,
+            Err(_) => real = here,
+        }
+    }
+    Some((real, None, PathBuf::new()))
+}
+
+/// Whether a place is the settings of a repository that is there.
+fn is_settings_of_git(place: &Path) -> bool {
+    let git = place.parent().filter(|_| place.ends_with("config"));
+    git.is_some_and(|git| git.join("objects").is_dir())
 }
 
 fn open_folder(at: impl rustix::fd::AsFd, name: &OsStr) -> rustix::io::Result<OwnedFd> {
@@ -333,6 +383,11 @@ fn move_aside(folder: &OwnedFd, name: &OsStr) -> Option<OsString> {
         match rustix::fs::renameat_with(folder, name, folder, aside.as_os_str(), flags) {
             Ok(()) => return Some(aside),
             Err(Errno::EXIST) => {}
+            // A child of the same user may have shut the folder.
+            Err(Errno::ACCESS) => {
+                let open = Mode::RUSR | Mode::WUSR | Mode::XUSR;
+                rustix::fs::chmodat(folder, ".", open, AtFlags::empty()).ok()?;
+            }
             Err(_) => return None,
         }
     }
@@ -341,14 +396,16 @@ fn move_aside(folder: &OwnedFd, name: &OsStr) -> Option<OsString> {
 
 /// Makes what is harmless where it is empty, so that it is there and can be covered: the hooks of a repository, and
 /// folders that Lodestar would make itself a moment later.
-pub(super) fn make_coverable(out_of_reach: &OutOfReach, writes: &[PathBuf]) {
+pub(super) fn make_coverable(out_of_reach: &OutOfReach, granted: &[PathBuf]) {
     let fixed = &out_of_reach.fixed;
-    for folder in out_of_reach.made_here() {
+    for folder in out_of_reach.made_here().chain(&out_of_reach.keys) {
         let above = folder
             .ancestors()
             .find_map(|above| above.canonicalize().ok());
-        if above.is_some_and(|above| writes.iter().any(|grant| above.starts_with(grant))) {
-            let _ = std::fs::create_dir_all(folder);
+        if above.is_some_and(|above| granted.iter().any(|grant| above.starts_with(grant))) {
+            // Nobody else's, as whoever makes them later would have it.
+            let mut made = std::fs::DirBuilder::new();
+            let _ = made.recursive(true).mode(0o700).create(folder);
         }
     }
     for place in fixed.iter().filter(|place| place.ends_with(".git/hooks")) {

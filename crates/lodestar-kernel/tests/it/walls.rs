@@ -177,6 +177,103 @@ fn a_link_is_laid_again_that_a_child_took_away() {
 }
 
 #[test]
+fn every_link_on_the_way_is_looked_at_and_so_is_its_end() {
+    let world = World::new();
+    let project = world.path("project");
+    for folder in ["agents", "real", "evil", "conf"] {
+        fs::create_dir(project.join(folder)).unwrap();
+    }
+    symlink("agents", project.join(".claude")).unwrap();
+    symlink("conf/mcp.json", project.join(".mcp.json")).unwrap();
+    symlink("l2", project.join(".gemini")).unwrap();
+    symlink("real", project.join("l2")).unwrap();
+    world.run(
+        &world.plan(),
+        "echo evil >agents/settings.json; echo evil >conf/mcp.json; rm l2; ln -s evil l2; echo evil >evil/settings.json",
+    );
+    for absent in [
+        ".claude/settings.json",
+        ".mcp.json",
+        ".gemini/settings.json",
+    ] {
+        assert!(!project.join(absent).exists(), "{absent}");
+    }
+}
+
+#[test]
+fn a_folder_that_was_shut_keeps_no_plant() {
+    let world = World::new();
+    let (_, found) = world.run(
+        &world.plan(),
+        "mkdir .cursor; echo evil >.cursor/mcp.json; chmod 555 .cursor",
+    );
+    assert!(
+        found.iter().any(|one| one.contains("refused-by-lodestar")),
+        "{found:?}"
+    );
+    assert!(!world.path("project/.cursor/mcp.json").exists());
+}
+
+#[test]
+fn keys_that_are_made_later_are_covered_before() {
+    let world = World::new();
+    fs::remove_dir_all(world.path("keys")).unwrap();
+    let mut plan = world.plan();
+    plan.reads.push(world.path("."));
+    let key = world.path("keys/log.key");
+    let script = format!(
+        "while ! [ -e ran ]; do sleep 0.01; done; cat {}",
+        key.display()
+    );
+    plan.writes.push(world.path("project"));
+    let (child, _confined) = world.start(&plan, Host::here(), &script);
+    fs::create_dir_all(world.path("keys")).unwrap();
+    fs::write(&key, "the key").unwrap();
+    fs::write(world.path("project/ran"), "").unwrap();
+    let said = child.wait_with_output().unwrap();
+    assert_eq!(String::from_utf8_lossy(&said.stdout), "");
+}
+
+#[test]
+fn a_program_that_is_a_link_of_the_project_grants_no_file() {
+    let world = World::new();
+    let program = world.path("project").join("server");
+    symlink(world.path("secrets/a"), &program).unwrap();
+    let plan = Plan::new(
+        [Sandbox::Read],
+        program,
+        world.path("project"),
+        world.plan().out_of_reach,
+    );
+    let secret = world.path("secrets/a");
+    let granted = plan.grants();
+    let all = [granted.system, granted.reads, granted.writes].concat();
+    assert!(
+        !all.iter().any(|place| secret.starts_with(place)),
+        "{all:?}"
+    );
+}
+
+#[test]
+fn a_place_is_named_without_detours() {
+    let world = World::new();
+    fs::create_dir_all(world.path("secrets/b/c")).unwrap();
+    fs::create_dir(world.path("shared")).unwrap();
+    symlink(world.path("secrets/b"), world.path("project").join("tools")).unwrap();
+    let mut plan = world.plan();
+    plan.reads
+        .push(world.path("project").join("tools/../../shared"));
+    let granted = plan.grants().reads;
+    assert!(granted.contains(&world.path("shared")), "{granted:?}");
+    assert!(
+        !granted
+            .iter()
+            .any(|place| place.starts_with(world.path("secrets"))),
+        "{granted:?}"
+    );
+}
+
+#[test]
 fn whoever_plants_again_and_again_is_to_be_ended() {
     let world = World::new();
     let script = "while :; do echo evil >.mcp.json; sleep 0.001; done";
@@ -211,6 +308,13 @@ fn a_project_does_not_become_a_repository_of_its_own() {
     );
     assert!(found.iter().any(|one| one.contains("HEAD")), "{found:?}");
     assert!(!world.path("project/HEAD").exists());
+    // By links it is one as well.
+    let world = World::new();
+    let (_, found) = world.run(
+        &world.plan(),
+        "mkdir o r; ln -s o objects; ln -s r refs; echo 'ref: refs/heads/main' >HEAD",
+    );
+    assert!(found.iter().any(|one| one.contains("HEAD")), "{found:?}");
     // A file of that name alone is nobody's harm.
     let world = World::new();
     let (_, found) = world.run(&world.plan(), "echo a >HEAD");
@@ -234,6 +338,8 @@ fn what_git_runs_in_submodules_and_worktrees_is_fixed() {
             fs::write(folder.join(file), "as it was").unwrap();
         }
     }
+    // Without its head it is one still.
+    fs::remove_file(world.path("project/.git/modules/b/c/HEAD")).unwrap();
     let tries = repositories.map(|name| {
         format!("echo x >.git/{name}/config; echo x >.git/{name}/hooks/post-commit; echo x >.git/{name}/commondir; echo x >.git/{name}/HEAD; ")
     });
@@ -279,6 +385,17 @@ fn a_cover_that_falls_is_put_back_and_said() {
         matches!(&found[..], [one] if one.contains("lodestar.toml") && one.contains("for a moment")),
         "{found:?}"
     );
+    // Twice between two looks, so that a number of a file could come back.
+    for text in ["# twice\n", "# thrice\n"] {
+        fs::write(world.path("project/new"), text).unwrap();
+        fs::rename(
+            world.path("project/new"),
+            world.path("project/lodestar.toml"),
+        )
+        .unwrap();
+    }
+    let found = confined.watch().look(Some(leader));
+    assert_eq!(found.len(), 1, "{found:?}");
     let now = world.read("project/lodestar.toml");
     fs::remove_file(&beat).unwrap();
     while !beat.exists() && Instant::now() < until {

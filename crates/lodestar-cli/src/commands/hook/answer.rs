@@ -75,12 +75,11 @@ fn judge(client: Client, event: Option<&str>) -> Spoken {
         let why = format!("what the client says cannot be read: {problem}");
         return protocol::unavailable(client, event, &why);
     }
-    // Inside `lodestar run` the daemon, its keys and its log are outside.
-    if let Some(answered) = way::hook(client, event, &stdin) {
-        return answered.unwrap_or_else(|problem| {
-            let why = format!("Lodestar cannot be reached from inside `lodestar run`: {problem}");
-            protocol::unavailable(client, event, &why)
-        });
+    // What is said in there is the agent's word: nobody outside takes a folder or a conversation from it.
+    if std::env::var_os(way::ADDRESS).is_some() {
+        let why = "hooks are not answered inside `lodestar run`, which contains the client's tools instead: \
+                   take them out with `lodestar hook uninstall`, or start the client outside";
+        return protocol::unavailable(client, event, why);
     }
     match protocol::read(client, event, &stdin) {
         Err(problem) => protocol::unavailable(client, event, &problem.to_string()),

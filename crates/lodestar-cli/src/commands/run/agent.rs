@@ -398,6 +398,9 @@ fn clear_away(app: &App) {
         }
         std::thread::sleep(std::time::Duration::from_millis(5));
     }
+    for child in way::descendants(&way::children()) {
+        let _ = kill_process(child, Signal::KILL);
+    }
     app.note("something that the agent started does not end".to_owned());
 }
 

@@ -1,20 +1,18 @@
 //! The way from inside to Lodestar.
 //!
 //! A client inside starts `lodestar guard mcp-proxy` as it always does. In there that is a relay ([`relay`]): it asks
-//! for the real one, which is started outside, where keys and log are, and passes bytes on. Its hooks are answered
-//! outside, too ([`hook`]). Which configuration is in force was settled outside; nothing that is said inside changes it.
+//! for the real one, which is started outside, where keys and log are, and passes bytes on. Which configuration is in
+//! force was settled outside; nothing that is said inside changes it.
 
 use std::io::{self, BufRead as _, BufReader, Read as _, Write as _};
 use std::net::{Shutdown, TcpStream};
 use std::path::{Path, PathBuf};
-use std::process::{Child, Command, Stdio};
+use std::process::{Command, Stdio};
 use std::sync::Mutex;
 use std::sync::PoisonError;
 use std::time::Duration;
 
 use lodestar_core::digest::sha256;
-use lodestar_guard::hook::Client;
-use lodestar_guard::hook::protocol::{MAX_INPUT, Spoken};
 use rustix::process::Pid;
 use serde::{Deserialize, Serialize};
 
@@ -28,9 +26,6 @@ pub(super) const TOKEN: &str = "LODESTAR_WAY_TOKEN";
 
 /// Longest first line.
 const MAX_LINE: u64 = 4096;
-
-/// Longest answer to a hook.
-const MAX_ANSWER: u64 = 16 << 20;
 
 /// How long the first line may take.
 const PATIENCE: Duration = Duration::from_secs(10);
@@ -52,22 +47,6 @@ struct Asked {
 pub(crate) enum Want {
     /// The MCP proxy, on these streams.
     McpProxy,
-    /// An answer to a client's hook, of what follows.
-    Hook {
-        /// The client's name.
-        client: String,
-        /// The event that its hook is installed for.
-        event: Option<String>,
-    },
-}
-
-/// What a hook comes to.
-#[derive(Debug, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-struct Answered {
-    exit: u8,
-    stdout: String,
-    stderr: String,
 }
 
 /// The outer end.
@@ -113,17 +92,19 @@ impl Way {
         if sha256(asked.token.as_bytes()) != sha256(self.token.as_bytes()) {
             return Err(io::Error::other("the word is another"));
         }
-        if let Want::Hook { client, event } = &asked.want {
-            return self.hook(client, event.as_deref(), reader, stream);
-        }
         stream.set_read_timeout(None)?;
         let mut command = Command::new(&self.program);
-        command
-            .args(["guard", "mcp-proxy", "--config"])
-            .arg(&self.config)
-            .stdin(Stdio::piped())
-            .stdout(Stdio::piped());
-        let mut child = begin(&mut command)?;
+        match asked.want {
+            Want::McpProxy => command
+                .args(["guard", "mcp-proxy", "--config"])
+                .arg(&self.config),
+        };
+        command.stdin(Stdio::piped()).stdout(Stdio::piped());
+        // Known as Lodestar's own before anybody could look for what the agent left behind.
+        let mut own_ones = own();
+        let mut child = command.spawn()?;
+        own_ones.push(child.id());
+        drop(own_ones);
         let (input, output) = (child.stdin.take(), child.stdout.take());
         let (Some(mut input), Some(mut output)) = (input, output) else {
             return Err(io::Error::other("it has no streams"));
@@ -138,60 +119,6 @@ impl Way {
         own().retain(|own| *own != id);
         ended.map(drop)
     }
-
-    /// Answers a hook of a client inside, as it would be answered outside.
-    fn hook(
-        &self,
-        client: &str,
-        event: Option<&str>,
-        said: impl io::Read,
-        mut stream: TcpStream,
-    ) -> io::Result<()> {
-        let client = Client::ALL.into_iter().find(|one| one.name() == client);
-        let client = client.ok_or_else(|| io::Error::other("no client has that name"))?;
-        let mut input = Vec::new();
-        let most = u64::try_from(MAX_INPUT).unwrap_or(u64::MAX);
-        said.take(most.saturating_add(1)).read_to_end(&mut input)?;
-        let mut command = Command::new(&self.program);
-        command
-            .args(["hook", client.name()])
-            .args(event.into_iter().flat_map(|event| ["--event", event]))
-            .stdin(Stdio::piped())
-            .stdout(Stdio::piped())
-            .stderr(Stdio::piped());
-        if let Some(project) = self.config.parent() {
-            command.current_dir(project);
-        }
-        let mut child = begin(&mut command)?;
-        let id = child.id();
-        if let Some(mut to) = child.stdin.take() {
-            // One that does not read to the end answers all the same.
-            let _ = to.write_all(&input);
-        }
-        let ended = child.wait_with_output();
-        own().retain(|own| *own != id);
-        let ended = ended?;
-        let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
-        let answered = Answered {
-            // One that was killed has not agreed.
-            exit: ended
-                .status
-                .code()
-                .and_then(|code| u8::try_from(code).ok())
-                .unwrap_or(2),
-            stdout: text(&ended.stdout),
-            stderr: text(&ended.stderr),
-        };
-        stream.write_all(&serde_json::to_vec(&answered).map_err(io::Error::other)?)
-    }
-}
-
-/// Starts a process of Lodestar's own, known as such before anybody could look for what the agent left behind.
-fn begin(command: &mut Command) -> io::Result<Child> {
-    let mut own = own();
-    let child = command.spawn()?;
-    own.push(child.id());
-    Ok(child)
 }
 
 /// Copies as it comes: messages are answered one by one.
@@ -264,45 +191,11 @@ pub(crate) fn relay(want: Want) -> Option<Result<Exit, Failure>> {
     }))
 }
 
-/// Inside: what a hook comes to outside. None where this is not inside.
-pub(crate) fn hook(client: Client, event: Option<&str>, said: &[u8]) -> Option<io::Result<Spoken>> {
-    let address = std::env::var(ADDRESS).ok()?;
-    let token = std::env::var(TOKEN).unwrap_or_default();
-    let want = Want::Hook {
-        client: client.name().to_owned(),
-        event: event.map(str::to_owned),
-    };
-    Some(hooked(&address, Asked { token, want }, said))
-}
-
-fn hooked(address: &str, asked: Asked, said: &[u8]) -> io::Result<Spoken> {
-    let mut stream = ask(address, asked)?;
-    stream.write_all(said)?;
-    stream.shutdown(Shutdown::Write)?;
-    let mut back = Vec::new();
-    stream.take(MAX_ANSWER).read_to_end(&mut back)?;
-    let Answered {
-        exit,
-        stdout,
-        stderr,
-    } = serde_json::from_slice(&back).map_err(io::Error::other)?;
-    Ok(Spoken {
-        exit,
-        stdout,
-        stderr,
-    })
-}
-
-fn ask(address: &str, asked: Asked) -> io::Result<TcpStream> {
+fn relayed(address: &str, asked: Asked) -> io::Result<()> {
     let mut stream = TcpStream::connect(address)?;
     let mut line = serde_json::to_vec(&asked).map_err(io::Error::other)?;
     line.push(b'\n');
     stream.write_all(&line)?;
-    Ok(stream)
-}
-
-fn relayed(address: &str, asked: Asked) -> io::Result<()> {
-    let mut stream = ask(address, asked)?;
     let mut back = stream.try_clone()?;
     std::thread::spawn(move || {
         let _ = copy(&mut io::stdin().lock(), &mut stream);
