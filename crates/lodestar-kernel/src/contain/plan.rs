@@ -332,8 +332,9 @@ impl Plan {
         };
         let mut system: Vec<PathBuf> = SYSTEM.iter().chain(&NAMES).map(PathBuf::from).collect();
         system.extend(in_home(&TOOLCHAINS));
-        system.extend(self.program_place());
         system.extend(self.programs.iter().cloned());
+        let mut system = there(system);
+        system.extend(self.program_place());
         let named = self.reads.iter().chain(&self.loads);
         let project = there(vec![self.project.clone()]);
         let mut reads = project.clone();
@@ -353,7 +354,7 @@ impl Plan {
             places.filter(|place| !is_hidden(place)).collect()
         };
         Grants {
-            system: allowed(there(system)),
+            system: allowed(system),
             reads: allowed(reads),
             writes: allowed(writes),
             devices: there(DEVICES.iter().map(PathBuf::from).collect()),
@@ -460,10 +461,12 @@ impl Plan {
         let others = on_path
             .iter()
             .filter_map(|folder| folder.ancestors().find(in_toolchain));
+        let others: Vec<PathBuf> = others.filter_map(|place| self.real(place)).collect();
         // A link in the project may be a child's: what it leads to runs if it is the system's or a toolchain's.
         let leads_out = self.leads_out(&self.program, &real);
         let installation = installation.filter(|_| !leads_out);
-        let places = installation.into_iter().chain(toolchain).chain(others);
+        let places = installation.into_iter().chain(toolchain);
+        let places = places.chain(others.iter().map(PathBuf::as_path));
         let places = places.filter(|place| !is_too_much(place));
         let places: Vec<PathBuf> = places.map(Path::to_owned).collect();
         let file = (!leads_out).then_some(real);
