@@ -15,6 +15,7 @@
 //! | `enter` | the steps between fork and exec, and nothing else |
 //! | `canary` | what is tried in the very process that becomes the program, before it does |
 //! | `watch` | what mounts cannot hold: what appears, links that change, covers that fall |
+//! | `undertaker` | what ends everything that a child left behind, in one step |
 //! | [`record`] | what was in force and what was refused, for the log |
 //! | [`page`] | all that as a page of the reference |
 //! | [`nursery`] | the thread that children are started from, since they end with it |
@@ -46,6 +47,8 @@ pub mod record;
 mod rules;
 #[cfg(target_os = "linux")]
 mod scratch;
+#[cfg(target_os = "linux")]
+mod undertaker;
 #[cfg(target_os = "linux")]
 mod watch;
 #[cfg(not(target_os = "linux"))]

@@ -169,6 +169,80 @@ fn nothing_that_the_agent_started_outlives_it_and_its_exit_is_the_commands() {
     );
 }
 
+/// Forty that leave the group and start another one as soon as they are there, for a minute at most.
+const SWARM: &str = "import os, sys, time\n\
+    end = time.time() + 60\n\
+    for _ in range(40):\n\
+    \x20   if os.fork() == 0:\n\
+    \x20       while time.time() < end:\n\
+    \x20           os.setsid() if os.getsid(0) != os.getpid() else None\n\
+    \x20           if os.fork() > 0: os._exit(0)\n\
+    \x20       os._exit(0)\n\
+    try: os.wait3(os.WNOHANG)\n\
+    except ChildProcessError: pass\n";
+
+/// How many processes were started with these words, without those that have ended.
+fn running(words: &str) -> usize {
+    let found = std::process::Command::new("pgrep")
+        .args(["--count", "--runstates", "RSDT", "--full", words])
+        .output();
+    let found = String::from_utf8(found.expect("pgrep runs").stdout).expect("a number");
+    found.trim().parse().expect("a number")
+}
+
+#[test]
+fn a_swarm_that_starts_faster_than_it_can_be_ended_ends_with_the_agent() {
+    let world = behind(&[("one", &[])], "");
+    let script = format!(
+        "'a swarm of {}'\n{SWARM}sys.exit(5)\n",
+        world.root().display()
+    );
+    let ran = world
+        .run(&["run", "--", "python3", "-c", &script])
+        .expect(5);
+    assert!(!ran.err.contains("does not end"), "{}", ran.err);
+    assert_eq!(
+        running(&format!("a swarm of {}", world.root().display())),
+        0
+    );
+}
+
+#[test]
+fn all_that_an_agent_started_ends_with_lodestar_even_if_that_is_killed() {
+    let world = behind(&[("one", &[])], "");
+    let mark = format!("left by {}", world.root().display());
+    let script = format!(
+        "'{mark}'\nimport os, time\n\
+         if os.fork() == 0:\n\
+         \x20   os.setsid()\n\
+         \x20   if os.fork() == 0: time.sleep(3141)\n\
+         \x20   os._exit(0)\n\
+         os.wait()\n\
+         try: print(os.wait())\n\
+         except ChildProcessError: print('nobody else', flush=True)\n\
+         time.sleep(3141)\n"
+    );
+    let mut lodestar = world.command(&["run", "--", "python3", "-c", &script]);
+    let lodestar = lodestar.stdout(std::process::Stdio::piped()).spawn();
+    let mut lodestar = lodestar.expect("it starts");
+    let mut said = String::new();
+    let out = lodestar.stdout.take().expect("piped");
+    std::io::BufRead::read_line(&mut std::io::BufReader::new(out), &mut said).expect("a line");
+    assert_eq!(
+        said, "nobody else\n",
+        "what is left behind is nobody's child in there"
+    );
+    // Lodestar itself has the script among its words, and so has what it left behind to end the rest.
+    assert_eq!(running(&mark), 4);
+    lodestar.kill().expect("it runs");
+    lodestar.wait().expect("it ended");
+    let began = std::time::Instant::now();
+    while running(&mark) > 0 {
+        assert!(began.elapsed().as_secs() < 20, "something goes on");
+        std::thread::sleep(std::time::Duration::from_millis(20));
+    }
+}
+
 #[test]
 fn a_run_without_a_configuration_or_a_command_says_what_is_missing() {
     let world = World::new();

@@ -8,6 +8,7 @@ use std::os::fd::OwnedFd;
 use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
 use std::process::Command;
+use std::time::Duration;
 
 use lodestar_core::contract::Sandbox;
 use rustix::pipe::{PipeFlags, pipe_with};
@@ -18,10 +19,11 @@ use super::canary::{Canary, Listeners};
 use super::cover::Cover;
 use super::enter::{self, Entry, Namespaces, Step};
 use super::filter::{Gaps, Sockets, filters};
-use super::plan::{Grants, Network, NetworkWord, Plan, SYSTEM, Strictness};
+use super::plan::{Grants, Group, Network, NetworkWord, Plan, SYSTEM, Strictness};
 use super::record::{Attempt, Containment, Declared, State};
 use super::rules::Rules;
 use super::scratch::Scratch;
+use super::undertaker::{Bell, Undertaker};
 use super::watch::{Watch, make_coverable};
 use super::{ContainError, Host};
 
@@ -30,6 +32,9 @@ const MAX_PROCESSES: u64 = 2048;
 
 /// Largest file that a child may write.
 const MAX_FILE: u64 = 16 << 30;
+
+/// The first Landlock that keeps signals in.
+const SIGNALS_KEPT_IN: u32 = 6;
 
 /// Most that is told on the way into a cell: each step and each attempt takes four bytes.
 const MAX_TOLD: u64 = 4096;
@@ -40,6 +45,7 @@ pub struct Cell {
     told: OwnedFd,
     listeners: Listeners,
     far_end: Option<FarEnd>,
+    bell: Option<Bell>,
     scratch: Scratch,
     watch: Watch,
     profiles: BTreeSet<Sandbox>,
@@ -57,6 +63,7 @@ pub struct Confined {
     told: Option<OwnedFd>,
     listeners: Listeners,
     far_end: Option<FarEnd>,
+    bell: Option<Bell>,
     _scratch: Scratch,
     watch: Watch,
     containment: Containment,
@@ -71,10 +78,11 @@ impl std::fmt::Debug for Cell {
     }
 }
 
-/// What is tried once to see whether namespaces can be had.
+/// What is tried once to see whether namespaces can be had. A network takes longer than all the rest, and comes with
+/// the rights that the rest needs.
 pub(super) fn trial() -> Namespaces {
     Namespaces {
-        network: true,
+        network: false,
         user_map: map(geteuid().as_raw()),
         group_map: map(getegid().as_raw()),
         mounts: Vec::new(),
@@ -184,12 +192,21 @@ impl Cell {
         }
         let declared = Declared::of(plan);
         let notes = notes(&grants, &watch, &canary, &declared);
+        // A group that is kept is ended in one step anyway.
+        let (undertaker, bell) = match plan.group {
+            Group::Free if host.landlock() >= SIGNALS_KEPT_IN => {
+                let (undertaker, bell) = Undertaker::ready()?;
+                (Some(undertaker), Some(bell))
+            }
+            Group::Free | Group::Kept => (None, None),
+        };
         let (told, report) = pipe_with(PipeFlags::CLOEXEC).map_err(io::Error::from)?;
         let entry = Entry {
             limits,
             namespaces,
             rules: rules.set,
             filters,
+            undertaker,
             canary,
             strictness: plan.strictness,
             parent: Some(getpid()),
@@ -200,6 +217,7 @@ impl Cell {
             told,
             listeners,
             far_end,
+            bell,
             scratch,
             watch,
             profiles: plan.profiles.clone(),
@@ -228,6 +246,7 @@ impl Cell {
             told: Some(self.told),
             listeners: self.listeners,
             far_end: self.far_end,
+            bell: self.bell,
             _scratch: self.scratch,
             watch: self.watch,
             containment: Containment {
@@ -283,6 +302,12 @@ impl Confined {
         &mut self.watch
     }
 
+    /// Ends whatever the child started, wherever it went, and waits for that. Whether it was done: a child that keeps to
+    /// its process group has nothing to end in this way, and an older kernel has no means.
+    pub fn end_all(&mut self, at_most: Duration) -> bool {
+        self.bell.take().is_some_and(|bell| bell.ring(at_most))
+    }
+
     /// The error of a start with the step that it failed at.
     pub fn explain(&mut self, problem: io::Error) -> io::Error {
         let mut told = Vec::new();
@@ -330,7 +355,7 @@ fn missing(host: Host, grants: &Grants, taken_apart: &[PathBuf]) -> Vec<String> 
         }
         _ => {}
     }
-    if (1..6).contains(&host.landlock()) {
+    if (1..SIGNALS_KEPT_IN).contains(&host.landlock()) {
         gaps.push("this Landlock does not keep signals in: Lodestar can be signalled".to_owned());
     }
     if !host.namespaces() {

@@ -9,7 +9,7 @@
 
 use std::ffi::{CStr, CString};
 use std::io;
-use std::os::fd::{AsFd as _, OwnedFd};
+use std::os::fd::{AsFd as _, AsRawFd as _, OwnedFd};
 use std::os::unix::process::CommandExt as _;
 use std::process::Command;
 
@@ -24,6 +24,7 @@ use super::bridge::Bridge;
 use super::canary::Canary;
 use super::cover::Mount;
 use super::plan::Strictness;
+use super::undertaker::Undertaker;
 
 /// Everything that a child goes through before it becomes the program.
 pub(super) struct Entry {
@@ -32,6 +33,8 @@ pub(super) struct Entry {
     /// Taken by the first child; the parent's copy stays.
     pub(super) rules: Option<RulesetCreated>,
     pub(super) filters: Vec<BpfProgram>,
+    /// Left behind where the child may leave its process group.
+    pub(super) undertaker: Option<Undertaker>,
     pub(super) canary: Canary,
     /// What follows where something was not refused.
     pub(super) strictness: Strictness,
@@ -70,13 +73,14 @@ pub(super) enum Step {
     Rights,
     Descriptors,
     Parent,
+    Undertaker,
     Rules,
     Filters,
     Canary,
 }
 
 impl Step {
-    const ALL: [(Self, &'static str); 12] = [
+    const ALL: [(Self, &'static str); 13] = [
         (Self::Limits, "limits"),
         (Self::Namespaces, "namespaces"),
         (Self::Maps, "mapping of users"),
@@ -86,6 +90,7 @@ impl Step {
         (Self::Rights, "giving up rights"),
         (Self::Descriptors, "closing descriptors"),
         (Self::Parent, "tie to its parent"),
+        (Self::Undertaker, "what ends all that it starts"),
         (Self::Rules, "Landlock"),
         (Self::Filters, "seccomp"),
         (Self::Canary, "something that must be refused was not"),
@@ -171,6 +176,10 @@ impl Entry {
             }
         }
         rustix::thread::set_no_new_privs(true).map_err(at(Step::Rules))?;
+        if let Some(undertaker) = &mut self.undertaker {
+            let left = undertaker.leave_behind();
+            left.map_err(|problem| (Step::Undertaker, problem))?;
+        }
         if let Some(rules) = self.rules.take() {
             let entered = rules.restrict_self();
             entered.map_err(|_| (Step::Rules, io::Error::last_os_error()))?;
@@ -410,6 +419,45 @@ fn close_the_rest() -> io::Result<()> {
         }
         _ => Err(problem),
     }
+}
+
+/// A process like this one: its number, and none in that process. The library's call runs what others registered for
+/// it, and may wait for what a thread held that is not here.
+pub(super) fn fork() -> io::Result<Option<Pid>> {
+    // SAFETY: as `fork`, without a stack or memory that is shared; what the new process does is held to [`between`].
+    let forked = unsafe { libc::syscall(libc::SYS_clone, libc::SIGCHLD, 0, 0, 0, 0) };
+    match libc::pid_t::try_from(forked) {
+        Ok(number) if number >= 0 => Ok(Pid::from_raw(number)),
+        _ => Err(io::Error::last_os_error()),
+    }
+}
+
+/// Ends this process and runs nothing that was registered for its end.
+pub(super) fn exit(code: libc::c_int) -> ! {
+    // SAFETY: touches no memory.
+    unsafe { libc::_exit(code) }
+}
+
+/// Sends a signal to everybody whom this process may signal, in one step.
+pub(super) fn signal_everybody(signal: Signal) {
+    // SAFETY: takes numbers alone.
+    unsafe { libc::kill(-1, signal.as_raw()) };
+}
+
+/// Closes every descriptor but one.
+pub(super) fn close_but(kept: &OwnedFd) -> io::Result<()> {
+    let kept = kept.as_raw_fd().unsigned_abs();
+    let close = |from: libc::c_uint, to: libc::c_uint| {
+        // SAFETY: this process ends without using any of them again.
+        match unsafe { libc::syscall(libc::SYS_close_range, from, to, 0) } {
+            0 => Ok(()),
+            _ => Err(io::Error::last_os_error()),
+        }
+    };
+    if kept > 0 {
+        close(0, kept - 1)?;
+    }
+    close(kept + 1, libc::c_uint::MAX)
 }
 
 /// Most descriptors that are marked one by one: more than any limit that people set.

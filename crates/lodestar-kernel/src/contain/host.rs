@@ -67,7 +67,8 @@ impl Host {
     fn look() -> Self {
         Self {
             landlock: landlock_version(),
-            namespaces: super::enter::try_namespaces(super::cell::trial()).is_ok(),
+            namespaces: gives_networks()
+                && super::enter::try_namespaces(super::cell::trial()).is_ok(),
             filtered: seccompiler::TargetArch::try_from(std::env::consts::ARCH).is_ok(),
         }
     }
@@ -76,6 +77,14 @@ impl Host {
     fn look() -> Self {
         Self::enforcing_nothing()
     }
+}
+
+/// Whether the kernel was built with networks of processes' own, and nobody turned them off.
+#[cfg(target_os = "linux")]
+fn gives_networks() -> bool {
+    let most = std::fs::read_to_string("/proc/sys/user/max_net_namespaces");
+    most.is_ok_and(|most| most.trim() != "0")
+        && std::fs::exists("/proc/self/ns/net").is_ok_and(|is| is)
 }
 
 /// What the kernel says when it is asked for a restriction that restricts nothing.

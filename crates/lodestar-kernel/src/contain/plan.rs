@@ -2,7 +2,7 @@
 //!
 //! Pure but for one question, whether a place exists. What is not named here is not granted.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::io;
 use std::path::{Path, PathBuf};
 
@@ -509,6 +509,24 @@ fn own_terminals() -> Vec<PathBuf> {
 
 /// Those that are there, as they really lie; a link is its target. Without repetitions.
 pub(super) fn there(places: Vec<PathBuf>) -> Vec<PathBuf> {
-    let real = places.iter().filter_map(|place| place.canonicalize().ok());
-    real.collect::<BTreeSet<_>>().into_iter().collect()
+    // Many lie in few folders: each of those is looked up once, which is most of what there is to look up.
+    let mut folders: BTreeMap<&Path, Option<PathBuf>> = BTreeMap::new();
+    let real = |place: &Path| place.canonicalize().ok();
+    let mut found = BTreeSet::new();
+    for place in &places {
+        let (Some(folder), Some(name)) = (place.parent(), place.file_name()) else {
+            found.extend(real(place));
+            continue;
+        };
+        let known = folders.entry(folder).or_insert_with(|| real(folder));
+        let Some(here) = known.as_deref().map(|folder| folder.join(name)) else {
+            continue;
+        };
+        match here.symlink_metadata() {
+            Ok(metadata) if metadata.is_symlink() => found.extend(real(&here)),
+            Ok(_) => drop(found.insert(here)),
+            Err(_) => {}
+        }
+    }
+    found.into_iter().collect()
 }

@@ -119,7 +119,7 @@ pub(super) fn run(args: &AgentArgs, app: &mut App) -> Result<Exit, Failure> {
     };
     ways.serve(listeners);
     let status = attend(&mut child, &mut confined, app)?;
-    clear_away(app);
+    clear_away(&mut confined, app);
     for news in confined.watch().look(None) {
         app.note(news.to_string());
     }
@@ -380,8 +380,10 @@ fn end(child: &mut Child) {
 }
 
 /// Ends whatever the agent left behind; it is this process's by now.
-fn clear_away(app: &App) {
+fn clear_away(confined: &mut Confined, app: &App) {
     let began = std::time::Instant::now();
+    // Where that can be had, what follows finds only what has ended.
+    let _ = confined.end_all(CLEARING);
     while began.elapsed() < CLEARING {
         let left = way::children();
         if left.is_empty() {
