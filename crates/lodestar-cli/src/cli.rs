@@ -110,6 +110,23 @@ impl App {
 
     /// Says something beside the result, to people only.
     pub(crate) fn note(&self, text: impl std::fmt::Display) {
+        self.notes().say(text);
+    }
+
+    /// The same for another thread.
+    pub(crate) fn notes(&self) -> Notes {
+        Notes { json: self.json }
+    }
+}
+
+/// What is said beside the output, to people.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Notes {
+    json: bool,
+}
+
+impl Notes {
+    pub(crate) fn say(self, text: impl std::fmt::Display) {
         if !self.json {
             let text = inert::lines(&text.to_string());
             let _ = writeln!(std::io::stderr(), "{} {text}", Paint::stderr().dim("note:"));

@@ -5,6 +5,7 @@
 //! sent or said is never judged for what it mentions. What a permitted program does once it runs is
 //! beyond any rule about arguments: that is for the operating system to contain.
 
+pub(crate) mod repository;
 mod spelling;
 mod way;
 
@@ -55,6 +56,9 @@ pub(crate) const PROTECTED: [&[&str]; 24] = [
     &["claude_desktop_config.json"],
 ];
 
+/// Those among them that their client spells with capitals: files have their exact names.
+const SPELT_WITH_CAPITALS: [&str; 1] = [".gemini/trustedFolders.json"];
+
 /// Those among them that programs have to read, and that must not change.
 pub(crate) const READ_BY_PROGRAMS: [&str; 3] = [".git", "lodestar.toml", "lodestar.json"];
 
@@ -71,6 +75,7 @@ pub fn out_of_reach(
         keys: keys.map(Path::to_owned),
         lodestar: Some(root.join(".lodestar")),
         own: Vec::new(),
+        clients: Vec::new(),
         hidden: hidden
             .into_iter()
             .map(|path| lexical(&root, &path))
@@ -80,64 +85,25 @@ pub fn out_of_reach(
             .map(|path| lexical(&root, &path))
             .collect(),
     };
-    let git = root.join(".git");
-    if !git.is_dir() {
-        // A file of that name says where the repository is, and so what git runs.
-        out.fixed.push(git);
-    }
-    out.fixed.extend(of_other_repositories(&root.join(".git")));
+    out.fixed.extend(repository::governing(&root));
     let home = std::env::home_dir();
+    let everywhere = |name: &Path| {
+        let home = home.iter().map(|home| home.join(name));
+        home.chain([root.join(name)]).collect::<Vec<_>>()
+    };
     for run in PROTECTED {
         let name: PathBuf = run.iter().collect();
         if READ_BY_PROGRAMS.contains(&run[0]) {
             out.fixed.push(root.join(&name));
         } else if run[0] != ".lodestar" {
-            out.hidden.push(root.join(&name));
-            out.hidden.extend(home.iter().map(|home| home.join(&name)));
+            out.clients.extend(everywhere(&name));
         }
+    }
+    for name in SPELT_WITH_CAPITALS {
+        out.clients.extend(everywhere(Path::new(name)));
     }
     out
 }
-
-/// Most repositories below `.git` that are looked for, and how deep.
-const MAX_REPOSITORIES: usize = 500;
-const MAX_DEPTH: usize = 6;
-
-/// What git runs, or is told where to find it, in the repositories of submodules and worktrees.
-fn of_other_repositories(git: &Path) -> Vec<PathBuf> {
-    let mut found = Vec::new();
-    let mut folders = vec![(git.join("modules"), 0), (git.join("worktrees"), 0)];
-    while let Some((folder, depth)) = folders.pop() {
-        let Ok(entries) = std::fs::read_dir(&folder) else {
-            continue;
-        };
-        let entries = entries.filter_map(Result::ok);
-        let entries = entries.filter(|entry| entry.file_type().is_ok_and(|kind| kind.is_dir()));
-        for entry in entries.map(|entry| entry.path()) {
-            if found.len() >= MAX_REPOSITORIES * IN_REPOSITORY.len() || depth >= MAX_DEPTH {
-                // Too many to be told apart: none of them is written.
-                return vec![git.join("modules"), git.join("worktrees")];
-            }
-            // One of them is enough: a child may have taken the others away for a while.
-            let parts = ["HEAD", "config", "objects", "refs", "gitdir"];
-            if parts
-                .iter()
-                .any(|part| entry.join(part).symlink_metadata().is_ok())
-            {
-                found.extend(IN_REPOSITORY.iter().map(|name| entry.join(name)));
-                // Submodules have submodules.
-                folders.push((entry.join("modules"), depth + 1));
-            } else {
-                // A submodule's name may have folders in it.
-                folders.push((entry, depth + 1));
-            }
-        }
-    }
-    found
-}
-
-/// What decides what git runs, in a repository.
-const IN_REPOSITORY: [&str; 5] = ["hooks", "config", "config.worktree", "commondir", "gitdir"];
 
 /// What only reading may touch: git runs what it finds in many places below `.git`, also in one that is
 /// a file, and a folder that holds a protected file can be moved away with it.
@@ -212,6 +178,7 @@ impl Protected {
         let root = lexical(Path::new("/"), root);
         let own = [".lodestar", ".git/hooks", ".git/config", ".mcp.json"];
         let mut places: Vec<PathBuf> = own.iter().map(|name| root.join(name)).collect();
+        places.extend(repository::elsewhere(&root));
         places.extend(named.into_iter().map(|path| lexical(&root, &path)));
         let real: Vec<_> = places
             .iter()

@@ -187,6 +187,7 @@ impl Cell {
             gaps.push("system calls cannot be filtered on this processor".to_owned());
         }
         gaps.extend(too_much(plan, &grants));
+        gaps.extend(under_other_names(&grants, &hidden, &fixed));
         if plan.strictness == Strictness::Wholly && !gaps.is_empty() {
             return Err(ContainError::InPart(gaps.join("; ")));
         }
@@ -396,6 +397,24 @@ fn too_much(plan: &Plan, grants: &Grants) -> Vec<String> {
         ));
     }
     gaps
+}
+
+/// Files that have another name, under which nothing covers them, in words. The system's own are root's to name.
+fn under_other_names(grants: &Grants, hidden: &[PathBuf], fixed: &[PathBuf]) -> Vec<String> {
+    let is_granted = |place: &&PathBuf| {
+        let mut grants = grants.reads.iter().chain(&grants.writes);
+        grants.any(|grant| place.starts_with(grant))
+    };
+    let files = hidden.iter().chain(fixed).filter(is_granted);
+    let linked = files.filter(|place| {
+        let found = place.symlink_metadata();
+        found.is_ok_and(|found| found.is_file() && found.nlink() > 1)
+    });
+    let gap = |place: &PathBuf| {
+        let shown = place.display();
+        format!("`{shown}` has another name by a hard link, under which nothing covers it; copy it")
+    };
+    linked.map(gap).collect()
 }
 
 /// What holds and is less than one may think, in words.

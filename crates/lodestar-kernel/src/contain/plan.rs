@@ -242,7 +242,9 @@ pub struct OutOfReach {
     pub lodestar: Option<PathBuf>,
     /// Folders elsewhere that Lodestar writes itself, such as that of the log.
     pub own: Vec<PathBuf>,
-    /// What else is not even to be read: client configuration, sockets.
+    /// Client configuration, which is not even to be read; an agent under `lodestar run` reads its own.
+    pub clients: Vec<PathBuf>,
+    /// What else is not even to be read: files that a configuration names, sockets.
     pub hidden: Vec<PathBuf>,
     /// Read and not written: what decides what runs later.
     pub fixed: Vec<PathBuf>,
@@ -251,7 +253,8 @@ pub struct OutOfReach {
 impl OutOfReach {
     /// What a child must not make, either. Lodestar's own folders are made before it starts.
     pub(super) fn not_made(&self) -> impl Iterator<Item = &PathBuf> {
-        self.hidden.iter().chain(&self.fixed)
+        let hidden = self.clients.iter().chain(&self.hidden);
+        hidden.chain(&self.fixed)
     }
 
     /// Folders that Lodestar makes itself.
@@ -262,7 +265,7 @@ impl OutOfReach {
     /// All that is not even to be read.
     fn all_hidden(&self) -> impl Iterator<Item = &PathBuf> {
         let own = self.keys.iter().chain(&self.lodestar).chain(&self.own);
-        own.chain(&self.hidden)
+        own.chain(&self.clients).chain(&self.hidden)
     }
 }
 

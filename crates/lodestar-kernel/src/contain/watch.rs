@@ -22,6 +22,7 @@ use super::cover::{Cover, Covered};
 use super::enter;
 use super::plan::OutOfReach;
 use crate::protect::lexical;
+use crate::protect::repository::is_repository;
 
 /// What is put behind a name that was set aside.
 const ASIDE: &str = "refused-by-lodestar";
@@ -141,14 +142,14 @@ enum Was {
     Absent,
     /// Nothing was there, and a folder would do no harm.
     AbsentOrFolder,
-    /// Nothing was there, and it would do harm beside one of these.
-    AbsentBeside(&'static [&'static str]),
+    /// It was nothing or some file, which would make its folder a repository beside [`REPOSITORY`].
+    NoRepository,
     /// A link that leads there.
     Link(PathBuf),
 }
 
 /// What a folder with a `HEAD` needs one of to be a repository.
-const REPOSITORY: &[&str] = &["objects", "commondir"];
+const REPOSITORY: [&str; 2] = ["objects", "commondir"];
 
 impl Watch {
     /// Over these places of a child that writes those, and over what covers it.
@@ -166,16 +167,14 @@ impl Watch {
         let made = out_of_reach.made_here().chain(&out_of_reach.keys);
         let made = made.flat_map(|place| Place::of(place, writes));
         places.extend(made.filter(|place| matches!(place.was, Was::Link(_))));
-        // Without a sound `.git`, git takes the folder itself for the repository, and runs what its settings say.
-        if project.join(".git").exists() {
-            let head = Place::of(&project.join("HEAD"), writes).into_iter();
-            places.extend(head.map(|place| Place {
-                was: match place.was {
-                    Was::Absent => Was::AbsentBeside(REPOSITORY),
-                    was => was,
-                },
-                ..place
-            }));
+        // Without a sound `.git`, git takes the folder itself for the repository, and runs what its settings say. Those of
+        // one that it is already are fixed.
+        if let Some(top) = project
+            .canonicalize()
+            .ok()
+            .filter(|top| !is_repository(top))
+        {
+            places.extend(Place::below(&top.join("HEAD"), Was::NoRepository, writes));
         }
         let covered = cover.into_iter().flat_map(|cover| &cover.covered);
         let covered = covered.filter_map(|one| Some((one.clone(), Seen::at(one.place())?)));
@@ -247,8 +246,6 @@ impl Place {
             let Some(target) = link else {
                 let was = match real.symlink_metadata() {
                     Ok(_) => return found,
-                    // A repository has its settings: somebody is writing them anew.
-                    Err(_) if is_settings_of_git(&place) => return found,
                     Err(_) if place.ends_with(".git") => Was::AbsentOrFolder,
                     Err(_) => Was::Absent,
                 };
@@ -321,12 +318,12 @@ impl Place {
                 kind.ok().filter(|kind| *kind != FileType::Directory)?;
                 (What::Appeared, move_aside(&folder, last))
             }
-            Was::AbsentBeside(folders) => {
+            Was::NoRepository => {
                 kind.ok()?;
-                let is_there = |name: &&str| {
-                    rustix::fs::statat(&folder, *name, AtFlags::SYMLINK_NOFOLLOW).is_ok()
+                let is_there = |name: &str| {
+                    rustix::fs::statat(&folder, name, AtFlags::SYMLINK_NOFOLLOW).is_ok()
                 };
-                if !folders.iter().any(is_there) {
+                if !REPOSITORY.into_iter().any(is_there) {
                     return None;
                 }
                 (What::Appeared, move_aside(&folder, last))
@@ -356,12 +353,6 @@ fn up_to_a_link(place: &Path, writes: &[PathBuf]) -> Option<(PathBuf, Option<Pat
         }
     }
     Some((real, None, PathBuf::new()))
-}
-
-/// Whether a place is the settings of a repository that is there.
-fn is_settings_of_git(place: &Path) -> bool {
-    let git = place.parent().filter(|_| place.ends_with("config"));
-    git.is_some_and(|git| git.join("objects").is_dir())
 }
 
 fn open_folder(at: impl rustix::fd::AsFd, name: &OsStr) -> rustix::io::Result<OwnedFd> {
@@ -408,15 +399,17 @@ pub(super) fn make_coverable(out_of_reach: &OutOfReach, granted: &[PathBuf]) {
             let _ = made.recursive(true).mode(0o700).create(folder);
         }
     }
-    for place in fixed.iter().filter(|place| place.ends_with(".git/hooks")) {
-        let is_repository = place.parent().is_some_and(is_repository);
-        if is_repository && place.symlink_metadata().is_err() {
-            // Where it cannot be made, the child, who is the same user, cannot make it either.
+    for place in fixed {
+        let in_repository = place.parent().is_some_and(is_repository);
+        if !in_repository || place.symlink_metadata().is_ok() {
+            continue;
+        }
+        // Where it cannot be made, the child, who is the same user, cannot make it either. Settings without a word in them
+        // are as good as none; none can be covered.
+        if place.ends_with("hooks") {
             let _ = std::fs::create_dir(place);
+        } else if place.ends_with("config") {
+            let _ = std::fs::File::create_new(place);
         }
     }
-}
-
-fn is_repository(git: &Path) -> bool {
-    git.join("HEAD").is_file() && git.join("objects").is_dir()
 }

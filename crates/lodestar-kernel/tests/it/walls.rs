@@ -323,6 +323,100 @@ fn a_project_does_not_become_a_repository_of_its_own() {
 }
 
 #[test]
+fn a_folder_becomes_no_repository_in_two_runs_either() {
+    // At the top, without a `.git`.
+    let world = World::new();
+    fs::remove_dir_all(world.path("project/.git")).unwrap();
+    let bare = "mkdir objects refs; echo 'ref: refs/heads/main' >HEAD; echo evil >config";
+    let (_, found) = world.run(&world.plan(), bare);
+    assert!(found.iter().any(|one| one.contains("HEAD")), "{found:?}");
+    assert!(!world.path("project/HEAD").exists());
+    // With one part of it from a run before.
+    let world = World::new();
+    let (_, found) = world.run(&world.plan(), "echo 'ref: refs/heads/main' >HEAD");
+    assert_eq!(found, Vec::<String>::new());
+    let (_, found) = world.run(
+        &world.plan(),
+        "mkdir objects refs; echo evil >config; rm .git/HEAD",
+    );
+    assert!(found.iter().any(|one| one.contains("HEAD")), "{found:?}");
+    assert!(!world.path("project/HEAD").exists());
+    // As `.git`, whose settings come last.
+    for head in ["echo 'ref: refs/heads/main' >.git/HEAD", "true"] {
+        let world = World::new();
+        fs::remove_dir_all(world.path("project/.git")).unwrap();
+        world.run(
+            &world.plan(),
+            &format!("mkdir -p .git/objects .git/refs; {head}"),
+        );
+        world.run(
+            &world.plan(),
+            "echo evil >.git/config; echo 'ref: refs/heads/main' >.git/HEAD",
+        );
+        let config = fs::read_to_string(world.path("project/.git/config"));
+        assert_eq!(config.unwrap_or_default(), "");
+    }
+}
+
+#[test]
+fn a_repository_that_lies_elsewhere_is_fixed_as_well() {
+    let world = World::new();
+    let project = world.path("project");
+    fs::rename(project.join(".git"), project.join(".bare")).unwrap();
+    fs::write(project.join(".git"), "gitdir: ./.bare\n").unwrap();
+    world.run(
+        &world.plan(),
+        "echo evil >.bare/hooks/pre-commit; echo evil >>.bare/config; echo evil >.git; echo a >.bare/a",
+    );
+    assert!(!project.join(".bare/hooks/pre-commit").exists());
+    assert_eq!(world.read("project/.bare/config"), "[core]");
+    assert_eq!(world.read("project/.git"), "gitdir: ./.bare\n");
+    assert!(
+        project.join(".bare/a").exists(),
+        "the rest of it is written"
+    );
+    // A worktree's, whose settings are those of another.
+    let world = World::new();
+    let project = world.path("project");
+    fs::rename(project.join(".git"), project.join("main")).unwrap();
+    fs::create_dir_all(project.join("trees/a")).unwrap();
+    fs::write(project.join("trees/a/commondir"), "../../main\n").unwrap();
+    fs::write(project.join(".git"), "gitdir: trees/a\n").unwrap();
+    world.run(
+        &world.plan(),
+        "echo evil >>main/config; mkdir main/hooks; echo evil >main/hooks/a",
+    );
+    assert_eq!(world.read("project/main/config"), "[core]");
+    assert!(!project.join("main/hooks/a").exists());
+    // The project itself.
+    let world = World::new();
+    let project = world.path("project");
+    for name in ["objects", "HEAD", "config"] {
+        fs::rename(project.join(".git").join(name), project.join(name)).unwrap();
+    }
+    world.run(&world.plan(), "echo evil >>config; echo evil >hooks/a");
+    assert_eq!(world.read("project/config"), "[core]");
+    assert!(!project.join("hooks/a").exists());
+}
+
+#[test]
+fn a_protected_file_with_two_names_is_a_gap() {
+    let world = World::new();
+    let mut plan = world.plan();
+    plan.strictness = Strictness::Wholly;
+    assert!(Cell::of(&plan, Host::here()).is_ok(), "nothing is missing");
+    fs::hard_link(
+        world.path("project/.git/config"),
+        world.path("project/alias"),
+    )
+    .unwrap();
+    match Cell::of(&plan, Host::here()) {
+        Err(ContainError::InPart(why)) => assert!(why.contains("hard link"), "{why}"),
+        other => panic!("{other:?}"),
+    }
+}
+
+#[test]
 fn what_git_runs_in_submodules_and_worktrees_is_fixed() {
     let world = World::new();
     let repositories = [

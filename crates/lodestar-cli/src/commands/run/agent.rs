@@ -12,6 +12,8 @@ use std::os::unix::process::ExitStatusExt as _;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, ExitStatus};
 use std::sync::Arc;
+use std::sync::mpsc::Sender;
+use std::thread::JoinHandle;
 
 use clap::Args;
 use lodestar_core::contract::Sandbox;
@@ -118,13 +120,15 @@ pub(super) fn run(args: &AgentArgs, app: &mut App) -> Result<Exit, Failure> {
         false => Vec::new(),
     };
     ways.serve(listeners);
-    let status = attend(&mut child, &mut confined, app)?;
-    clear_away(&mut confined, app);
+    let (tell, telling) = teller(app);
+    let status = attend(&mut child, &mut confined, &tell);
+    clear_away(&mut confined, &tell);
     for news in confined.watch().look(None) {
-        app.note(news.to_string());
+        let _ = tell.send(news.to_string());
     }
-    drop(confined);
-    Ok(exit(status))
+    drop((confined, tell));
+    let _ = telling.join();
+    Ok(exit(status?))
 }
 
 fn not_contained(why: &str) -> Failure {
@@ -226,6 +230,7 @@ fn plan(args: &AgentArgs, config: &Config, keys: &Path, ways: &Ways) -> Result<P
         keys,
         lodestar,
         own,
+        clients,
         hidden,
         fixed,
     } = config.out_of_reach(Some(keys));
@@ -234,8 +239,9 @@ fn plan(args: &AgentArgs, config: &Config, keys: &Path, ways: &Ways) -> Result<P
         keys,
         lodestar,
         own,
-        hidden: Vec::new(),
-        fixed: fixed.into_iter().chain(hidden).collect(),
+        clients: Vec::new(),
+        hidden,
+        fixed: fixed.into_iter().chain(clients).collect(),
     };
     let found = on_path(&program);
     let mut plan = Plan::new([Sandbox::Read], found, config.root(), out_of_reach);
@@ -337,8 +343,20 @@ fn tell_of(app: &App, containment: &Containment) {
     }
 }
 
+/// Says what it is sent, on a thread of its own: the agent has the same terminal, and could hold it up while nobody looks.
+fn teller(app: &App) -> (Sender<String>, JoinHandle<()>) {
+    let notes = app.notes();
+    let (tell, told) = std::sync::mpsc::channel::<String>();
+    let telling = std::thread::spawn(move || told.iter().for_each(|line| notes.say(line)));
+    (tell, telling)
+}
+
 /// Waits for the agent. What the terminal sends reaches it by itself; what is sent to this process is passed on.
-fn attend(child: &mut Child, confined: &mut Confined, app: &App) -> Result<ExitStatus, Failure> {
+fn attend(
+    child: &mut Child,
+    confined: &mut Confined,
+    tell: &Sender<String>,
+) -> Result<ExitStatus, Failure> {
     let id = Pid::from_child(child);
     let signals = Signals::new([SIGINT, SIGQUIT, SIGTERM, SIGHUP]);
     let mut signals =
@@ -362,9 +380,11 @@ fn attend(child: &mut Child, confined: &mut Confined, app: &App) -> Result<ExitS
         // Between its end and this one's lies no more than a person waits for anyway.
         std::thread::sleep(LOOKS);
         for news in confined.watch().look(Some(id)) {
-            app.note(news.to_string());
+            // Whoever hears it is there until the end.
+            let _ = tell.send(news.to_string());
             if news.is_open() {
-                app.note("the agent was ended, since it could have gone on with that".to_owned());
+                let why = "the agent was ended, since it could have gone on with that";
+                let _ = tell.send(why.to_owned());
                 let _ = kill_process(id, Signal::KILL);
             }
         }
@@ -380,7 +400,7 @@ fn end(child: &mut Child) {
 }
 
 /// Ends whatever the agent left behind; it is this process's by now.
-fn clear_away(confined: &mut Confined, app: &App) {
+fn clear_away(confined: &mut Confined, tell: &Sender<String>) {
     let began = std::time::Instant::now();
     // Where that can be had, what follows finds only what has ended.
     let _ = confined.end_all(CLEARING);
@@ -403,7 +423,7 @@ fn clear_away(confined: &mut Confined, app: &App) {
     for child in way::descendants(&way::children()) {
         let _ = kill_process(child, Signal::KILL);
     }
-    app.note("something that the agent started does not end".to_owned());
+    let _ = tell.send("something that the agent started does not end".to_owned());
 }
 
 /// The agent's own code is the command's; one that was killed has the shell's number for it.

@@ -90,11 +90,13 @@ impl Confines {
     pub(crate) fn plan(&self, program: &Path, out_of_reach: &OutOfReach) -> Plan {
         let mut out_of_reach = out_of_reach.clone();
         if self.clients == Clients::Fixed {
-            let hidden = std::mem::take(&mut out_of_reach.hidden);
-            out_of_reach.fixed.extend(hidden);
+            for hidden in [&mut out_of_reach.clients, &mut out_of_reach.hidden] {
+                out_of_reach.fixed.append(hidden);
+            }
         }
         // What a program is given by name it may read, whoever else may not.
         let given = |place: &PathBuf| !self.reads.contains(place);
+        out_of_reach.clients.retain(given);
         out_of_reach.hidden.retain(given);
         let mut plan = Plan::new([self.profile], program, &self.project, out_of_reach);
         // A folder of the project may be another by now, if it is a link.
