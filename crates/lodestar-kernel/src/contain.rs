@@ -7,6 +7,7 @@
 //! | part | role |
 //! |---|---|
 //! | [`plan`] | which places and ways out a set of profiles comes to |
+//! | `places` | the places of a machine, by what they are for |
 //! | [`host`] | what this kernel can enforce, found out by trying |
 //! | `rules` | files and TCP ports, as Landlock rules |
 //! | `cover` | what lies inside of what is granted and is not: hidden or fixed by mounts of the child's own |
@@ -41,6 +42,7 @@ mod filter;
 pub mod host;
 pub mod nursery;
 pub mod page;
+mod places;
 pub mod plan;
 pub mod record;
 #[cfg(target_os = "linux")]
@@ -57,6 +59,7 @@ mod watch;
 
 pub use cell::{Cell, Confined};
 pub use host::{Host, Hosting};
+pub use places::on_path;
 pub use plan::{Grants, Group, Network, OutOfReach, Plan, Strictness};
 pub use record::{Attempt, Containment, Declared, State, Tried};
 pub use watch::{Planted, Watch};

@@ -5,7 +5,7 @@ use std::fmt;
 use std::path::{Path, PathBuf};
 
 use lodestar_core::contract::Sandbox;
-use lodestar_kernel::contain::{Network, OutOfReach, Plan, Strictness};
+use lodestar_kernel::contain::{Network, OutOfReach, Plan, Strictness, on_path};
 use serde::{Deserialize, Deserializer, de};
 use url::Url;
 
@@ -139,7 +139,7 @@ impl Server {
         }
         let place = cwd.as_ref().map_or(root.to_owned(), |cwd| root.join(cwd));
         let profiles = confines.sandbox.clone().unwrap_or(graded);
-        let program = on_path(command, &place);
+        let program = on_path(Path::new(command), &place);
         let mut plan = Plan::new(profiles, program, root, out_of_reach);
         plan.alterable = alterable;
         plan.writes = self.writes(root);
@@ -177,18 +177,6 @@ fn absolute(path: &Path, root: &Path) -> PathBuf {
         (Ok(below), Some(home)) => home.join(below),
         _ => root.join(path),
     }
-}
-
-/// Where a command is, as the system would find it.
-fn on_path(command: &str, place: &Path) -> PathBuf {
-    if command.contains('/') {
-        return place.join(command);
-    }
-    let path = std::env::var_os("PATH").unwrap_or_default();
-    let mut found = std::env::split_paths(&path).map(|folder| folder.join(command));
-    found
-        .find(|file| file.is_file())
-        .unwrap_or_else(|| PathBuf::from(command))
 }
 
 /// What an argument names that is there: a folder, or the package or folder of a script, with what it loads. Never a

@@ -5,7 +5,7 @@ use std::path::Path;
 
 use lodestar_core::contract::Sandbox;
 
-use super::plan::{
+use super::places::{
     DEVICES, HOME_SECRETS, NAMES, PACKAGE_RUNNERS, SYSTEM, SYSTEM_SECRETS, TOOLCHAINS,
 };
 use super::{Attempt, OutOfReach, Plan};

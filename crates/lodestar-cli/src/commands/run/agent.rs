@@ -20,7 +20,7 @@ use lodestar_core::contract::Sandbox;
 use lodestar_guard::Config;
 use lodestar_kernel::contain::{
     Cell, Confined, ContainError, Containment, Group, Host, Network, OutOfReach, Plan, State,
-    Strictness,
+    Strictness, on_path,
 };
 use rustix::process::{Pid, Signal, kill_process};
 use signal_hook::consts::{SIGHUP, SIGINT, SIGQUIT, SIGTERM};
@@ -243,7 +243,8 @@ fn plan(args: &AgentArgs, config: &Config, keys: &Path, ways: &Ways) -> Result<P
         hidden,
         fixed: fixed.into_iter().chain(clients).collect(),
     };
-    let found = on_path(&program);
+    let here = std::env::current_dir().unwrap_or_default();
+    let found = on_path(&program, &here);
     let mut plan = Plan::new([Sandbox::Read], found, config.root(), out_of_reach);
     let absolute = |paths: &[PathBuf]| -> Result<Vec<PathBuf>, Failure> {
         let each = paths.iter().map(|path| {
@@ -273,17 +274,6 @@ fn plan(args: &AgentArgs, config: &Config, keys: &Path, ways: &Ways) -> Result<P
     plan.group = Group::Free;
     plan.terminal = true;
     Ok(plan)
-}
-
-fn on_path(program: &Path) -> PathBuf {
-    if program.components().count() > 1 {
-        return program.to_owned();
-    }
-    let path = std::env::var_os("PATH").unwrap_or_default();
-    let mut found = std::env::split_paths(&path).map(|folder| folder.join(program));
-    found
-        .find(|file| file.is_file())
-        .unwrap_or_else(|| program.to_owned())
 }
 
 fn start(
