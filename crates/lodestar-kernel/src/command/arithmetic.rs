@@ -1,12 +1,14 @@
 //! Arithmetic: whether `((…))` is an expression or could be commands in two subshells, and what it computes with.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use lodestar_core::ladder::Rung;
 
+use super::parse::parse;
 use super::paths::MARK;
 use super::programs;
 use super::syntax::{Command, Expansion, Pipeline, Script, Simple, Unit, Word};
+use super::variables;
 
 /// Whether no two operands stand side by side and no operand is the name of a program that does anything.
 pub(super) fn is_expression(word: &Word) -> bool {
@@ -45,13 +47,27 @@ const COUNTERS: [&str; 15] = [
     "COLUMNS", "LINES", "OPTIND",
 ];
 
+/// Of these, what no line can set.
+const OWN: [&str; 4] = ["?", "#", "$", "!"];
+
+/// Programs that are trusted to say a number or nothing, unless a function has their name.
+const COUNTING: [&str; 12] = [
+    "wc", "grep", "date", "id", "git", "nproc", "touch", "mkdir", "true", "false", ":", "sleep",
+];
+
 /// What a line says of its variables: a shell that computes with a value runs the commands that an index in it
 /// holds, so a variable counts as a number only if everything that the line puts into it is one.
 #[derive(Debug, Default)]
 pub(super) struct Numbers {
     known: BTreeMap<String, bool>,
-    /// Arrays whose index is text.
-    keyed: Vec<String>,
+    /// Arrays whose index is text, as far as the walk has come.
+    keyed: BTreeSet<String>,
+    /// Names that were set before they could be declared as such arrays: a shell leaves them as they were.
+    touched: BTreeSet<String>,
+    /// Names that the line unsets or declares anew anywhere, so that their index may be computed.
+    loose: BTreeSet<String>,
+    /// Whether something can set names that the line does not show, or stands in for a program that says numbers.
+    unknown: bool,
 }
 
 impl Numbers {
@@ -80,11 +96,16 @@ impl Numbers {
                     };
                     self.set(name, !words.is_empty() && words.iter().all(range));
                     words.iter().for_each(|word| self.note_word(word));
+                    // `select` keeps what was typed.
+                    self.set("REPLY", false);
                 }
                 compound.scripts.iter().for_each(|script| self.note(script));
             }
             Command::Subshell(script, _) => self.note(script),
-            Command::Function(_, body) => self.note_command(body),
+            Command::Function(name, body) => {
+                self.unknown |= COUNTING.contains(&name.as_str());
+                self.note_command(body);
+            }
         }
     }
 
@@ -98,23 +119,22 @@ impl Numbers {
         let words: Vec<&str> = words
             .iter()
             .map(|word| word.as_deref().unwrap_or_default())
-            .skip_while(|word| matches!(*word, "command" | "builtin"))
+            .skip_while(|word| matches!(*word, "command" | "builtin" | "-p" | "--"))
             .collect();
         match words.as_slice() {
             [
                 "declare" | "typeset" | "local" | "export" | "readonly",
                 rest @ ..,
             ] => {
-                let keyed = rest
-                    .iter()
-                    .any(|word| word.starts_with('-') && word.contains('A'));
+                // A redirection that fails keeps the array from being declared.
+                let keyed = rest.iter().any(|word| is_keyed(word)) && simple.redirects.is_empty();
                 for word in rest.iter().filter(|word| !word.starts_with('-')) {
-                    match word.split_once('=') {
-                        Some((name, value)) => {
-                            self.set(name.trim_end_matches('+'), is_number_text(value))
-                        }
-                        None if keyed => self.keyed.push((*word).to_owned()),
-                        None => {}
+                    if let Some((name, value)) = word.split_once('=') {
+                        self.set(name.trim_end_matches('+'), is_number_text(value))
+                    }
+                    if !keyed {
+                        let name = word.split(['=', '+']).next().unwrap_or_default();
+                        self.loose.insert(name.to_owned());
                     }
                 }
                 // `local n=$1`: which name gets it is in front of what is not literal.
@@ -129,30 +149,48 @@ impl Numbers {
                 "read" | "mapfile" | "readarray" | "getopts" | "printf" | "wait",
                 rest @ ..,
             ] => {
+                // What they set where no name is given, or besides.
+                for name in ["REPLY", "MAPFILE", "OPTARG"] {
+                    self.set(name, false);
+                }
                 for word in rest {
-                    let name = word.trim_start_matches(['-', 'v', 'a', 'p']);
-                    [*word, name]
-                        .iter()
+                    // `-ran` is `-r -a n`: a name can stand behind any letter that takes one.
+                    let option = word.strip_prefix('-').unwrap_or_default();
+                    let behind = option.match_indices(['a', 'v', 'p']);
+                    std::iter::once(*word)
+                        .chain(behind.map(|(at, _)| &option[at + 1..]))
                         .filter(|name| super::syntax::is_name(name))
                         .for_each(|name| self.set(name, false));
                 }
+                // `-a"$name"` sets any.
+                self.unknown |= simple.words.iter().any(|word| {
+                    let first = word.units.first().and_then(Unit::text);
+                    word.literal().is_none() && first == Some('-')
+                });
             }
             ["let", rest @ ..] => rest.iter().for_each(|word| self.note_text(word)),
-            ["eval" | "trap" | "source" | ".", rest @ ..] => {
+            ["unset", rest @ ..] => {
                 for word in rest {
-                    for (at, _) in word.match_indices('=') {
-                        let head = word[..at].trim_end_matches('+');
-                        let begin = head
-                            .rfind(|c: char| !c.is_ascii_alphanumeric() && c != '_')
-                            .map_or(0, |at| {
-                                at + head[at..].chars().next().map_or(1, char::len_utf8)
-                            });
-                        self.set(&head[begin..], false);
-                    }
+                    self.loose.insert((*word).to_owned());
                 }
+                self.unknown |= simple.words.iter().any(|word| word.literal().is_none());
             }
+            // What such a text sets counts from the beginning: a loop or a function comes back to it.
+            ["eval", rest @ ..] => self.note_later(simple, &rest.join(" ")),
+            ["trap", rest @ ..] => {
+                rest.iter().for_each(|word| self.note_later(simple, word));
+            }
+            ["source" | ".", ..] => self.unknown = true,
             _ => {}
         }
+    }
+
+    /// A text that the shell itself runs, now or later.
+    fn note_later(&mut self, simple: &Simple, text: &str) {
+        let (script, problem) = parse(text, 0);
+        self.unknown |= problem.is_some()
+            || simple.words.iter().any(|word| word.literal().is_none())
+            || variables::sets(std::slice::from_ref(&script), None);
     }
 
     fn note_word(&mut self, word: &Word) {
@@ -205,8 +243,34 @@ impl Numbers {
 
     fn holds(&self, name: &str) -> bool {
         match self.known.get(name) {
+            _ if self.unknown => OWN.contains(&name),
             Some(number) => *number,
             None => COUNTERS.contains(&name),
+        }
+    }
+
+    /// The walk comes to where a name is set or declared in some other way.
+    pub(super) fn touch(&mut self, name: &str) {
+        if !self.keyed.contains(name) {
+            self.touched.insert(name.to_owned());
+        }
+    }
+
+    /// The walk comes to where an array whose index is text is surely declared.
+    pub(super) fn declare(&mut self, name: &str) {
+        if !self.touched.contains(name) {
+            self.keyed.insert(name.to_owned());
+        }
+    }
+
+    /// Whether a name that is looked at has no index, or one that computes with numbers alone.
+    pub(super) fn looks_at(&self, text: &str) -> bool {
+        match text.split_once('[') {
+            None => true,
+            Some((_, index)) => {
+                let index = index.strip_suffix(']').unwrap_or(index);
+                matches!(index, "@" | "*") || self.computes_text(index)
+            }
         }
     }
 
@@ -216,7 +280,7 @@ impl Numbers {
             Expansion::Arithmetic(_) => true,
             Expansion::Parameter { length: true, .. } => true,
             Expansion::Parameter { name, rest, .. } => rest.is_empty() && self.holds(name),
-            Expansion::Command(script) => says_number(script),
+            Expansion::Command(script) => !self.unknown && says_number(script),
             Expansion::Process(_) => false,
         });
         known && self.computes_text(&flat(word))
@@ -233,7 +297,8 @@ impl Numbers {
         if text == "@" || text == "*" {
             return true;
         }
-        match self.keyed.iter().any(|own| own == array) {
+        let keyed = self.keyed.contains(array) && !self.loose.contains(array) && !self.unknown;
+        match keyed {
             true => names(&text).all(|name| self.known.get(name) != Some(&false)),
             false => self.computes(index),
         }
@@ -282,13 +347,35 @@ fn is_number(word: &Word) -> bool {
                 Expansion::Parameter { length: true, .. } => true,
                 Expansion::Parameter {
                     name, rest, index, ..
-                } => rest.is_empty() && index.is_none() && COUNTERS[..4].contains(&name.as_str()),
+                } => rest.is_empty() && index.is_none() && OWN.contains(&name.as_str()),
                 Expansion::Command(script) => says_number(script),
                 Expansion::Process(_) => false,
             };
             word.units.iter().all(digits) && word.expansions.iter().all(|one| number(one))
         }
     }
+}
+
+/// Whether an option of `declare` makes an array whose index is text, and does nothing else that matters.
+pub(super) fn is_keyed(option: &str) -> bool {
+    matches!(option, "-A" | "-Ag" | "-gA" | "-Ar" | "-rA" | "-Ax" | "-xA")
+}
+
+/// Whether letters have `grep` count: none that takes a value, and none that has it show names of files.
+fn counts(option: &str) -> bool {
+    let letters = option.strip_prefix('-').unwrap_or_default();
+    letters.contains('c') && letters.chars().all(|c| "cEFGPivwxshn".contains(c))
+}
+
+/// Whether a word stays one word that is no option: a second file would have `grep` say their names.
+fn is_one(word: &Word) -> bool {
+    let plain = |unit: &Unit| {
+        !matches!(
+            unit,
+            Unit::Bare('*' | '?' | '[' | '{') | Unit::Expansion(..)
+        )
+    };
+    word.units.iter().all(plain) && word.units.first().and_then(Unit::text) != Some('-')
 }
 
 /// Whether a substitution says a number, or nothing.
@@ -302,12 +389,15 @@ fn says_number(script: &Script) -> bool {
                 .collect();
             match words.as_slice() {
                 ["wc", option] => matches!(*option, "-l" | "-w" | "-c" | "-m"),
-                ["grep", option, ..] => {
-                    option.starts_with('-') && !option.starts_with("--") && option.contains('c')
+                ["grep", option, rest @ ..] => {
+                    counts(option) && rest.len() <= 2 && simple.words.iter().skip(2).all(is_one)
                 }
                 ["date", format] => matches!(*format, "+%s" | "+%s%N" | "+%Y" | "+%Y%m%d"),
                 ["id", option] => matches!(*option, "-u" | "-g"),
-                ["git", "rev-list", "--count", ..] | ["nproc", ..] => true,
+                ["git", "rev-list", "--count", rest @ ..] => rest
+                    .iter()
+                    .all(|word| !word.starts_with('-') || *word == "--all"),
+                ["nproc", ..] => true,
                 ["touch" | "mkdir" | "true" | "false" | ":" | "sleep", ..] => true,
                 _ => false,
             }

@@ -32,7 +32,7 @@ const NOWHERE: [&str; 5] = [
     "/dev/fd/63",
 ];
 
-const COMPUTED: &str =
+pub(super) const COMPUTED: &str =
     "it computes with a value that is not known to be a number, and could run what that holds";
 
 /// A rung so far, and why.
@@ -89,7 +89,7 @@ pub(super) struct Grader {
     /// Whether something could set variables between the commands of a loop: a function, or a trap.
     unsteady: bool,
     /// How much of what is being read may not run, or runs in a shell of its own.
-    unsure: usize,
+    pub(super) unsure: usize,
     /// Texts that run later, wherever the line is by then.
     pub(super) later: Vec<String>,
     /// Every folder that any part of the line runs in.
@@ -552,6 +552,12 @@ impl Grader {
                 }
             }
             let named = words.get(at + 1).map(Word::literal);
+            if NAMES.contains(&text.as_str())
+                && let Some(Some(name)) = &named
+                && !self.numbers.looks_at(name)
+            {
+                grade.raise(Rung::L4, COMPUTED);
+            }
             if NAMES.contains(&text.as_str()) && matches!(named, Some(None)) {
                 grade.raise(
                     Rung::L4,
@@ -570,6 +576,7 @@ impl Grader {
             self.index(&assign.name, index, grade);
         }
         super::variables::judge_set(&assign.name, exported, grade);
+        self.numbers.touch(&assign.name);
         for text in assign.values.iter().filter_map(Word::literal) {
             super::variables::judge_value(&text, grade);
             if exported {

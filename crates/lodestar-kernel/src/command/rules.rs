@@ -178,7 +178,19 @@ impl Grader {
         let Options::Plain(letters, words) = program.options else {
             return;
         };
-        for arg in args.iter().take_while(|arg| arg.text != "--") {
+        let mut before: Option<&Arg> = None;
+        for arg in args {
+            // `--` ends the options, unless it is the value of the one before it.
+            let value = before.is_some_and(|own| {
+                own.is_option() && (takes_next(&own.text, letters, words) || raised(program, own))
+            });
+            if arg.text == "--" && !value {
+                break;
+            }
+            before = Some(arg);
+            if arg.text == "--" {
+                continue;
+            }
             let could = arg.splits || arg.text.starts_with(MARK);
             if arg.sure == Sure::Unknown && could && program.rung < Rung::L3 {
                 let reason = format!("which options `{name}` gets is only known when it runs");
@@ -346,6 +358,11 @@ pub(super) fn given<'a>(word: &'a str, option: &str) -> Option<&'a str> {
     let at = cluster.find(letters)?;
     let plain = cluster[..at].chars().all(|c| c.is_ascii_alphanumeric());
     plain.then(|| cluster[at + letters.len()..].trim_start_matches('='))
+}
+
+/// Whether a file that code is taken from is whatever comes in, and no file that anybody kept.
+pub(super) fn is_stream(path: &str) -> bool {
+    path == "-" || path.contains("/dev/") || path.contains("/proc/")
 }
 
 /// The path in an option, if there is one.

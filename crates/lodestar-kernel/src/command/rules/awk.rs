@@ -2,6 +2,7 @@
 
 use lodestar_core::ladder::Rung;
 
+use super::is_stream;
 use crate::command::expand::Arg;
 use crate::command::grade::{Grade, Grader};
 
@@ -18,6 +19,7 @@ const DIVIDES_NOT: [&str; 10] = [
 impl Grader {
     pub(super) fn awk(&mut self, args: &[Arg], grade: &mut Grade) {
         let mut program = true;
+        let mut ended = false;
         let mut rest = args.iter();
         while let Some(arg) = rest.next() {
             let text = arg.text.as_str();
@@ -25,12 +27,16 @@ impl Grader {
                 () if !arg.is_known() && (program || arg.splits) => {
                     grade.raise(Rung::L4, "what `awk` does is only known when it runs");
                 }
-                () if matches!(text, "-F" | "-v") => drop(rest.next()),
-                () if text.starts_with("-F") || text.starts_with("-v") || text == "--" => {}
-                () if text == "-f" => {
+                () if !ended && matches!(text, "-F" | "-v") => drop(rest.next()),
+                () if !ended && (text.starts_with("-F") || text.starts_with("-v")) => {}
+                () if !ended && text == "--" => ended = true,
+                () if !ended && text == "-f" => {
                     grade.raise(Rung::L3, "`awk` runs a program from a file");
                     program = false;
                     if let Some(file) = rest.next() {
+                        if is_stream(&file.text) {
+                            grade.raise(Rung::L4, "`awk` runs whatever it reads");
+                        }
                         self.works(std::slice::from_ref(file), grade);
                     }
                 }
@@ -73,12 +79,14 @@ fn redirects(text: &str) -> bool {
     let mut last = ' ';
     let mut word = String::new();
     let mut before = String::new();
+    let mut stepped = false;
     while at < chars.len() {
         let c = chars[at];
         at += 1;
         if c.is_ascii_alphanumeric() || c == '_' {
             word.push(c);
             last = c;
+            stepped = false;
             continue;
         }
         prints |= word.starts_with("print");
@@ -92,12 +100,20 @@ fn redirects(text: &str) -> bool {
                 }
                 at += 1;
                 last = 'x';
+                stepped = false;
+                before.clear();
                 continue;
             }
-            // Behind a parenthesis it can be either, and what a quote opens there is not clear.
-            '/' if last == ')' && chars[at..].contains(&'"') => return true,
+            // Behind a sign for a field and a line that goes on, it can be either, and nobody writes that.
+            '/' if matches!(last, '$' | '\\') => return true,
+            // Behind a parenthesis and a step it can be either, and what is opened there is not clear.
+            '/' if (last == ')' || stepped || before == "length") && hides(&chars[at..]) => {
+                return true;
+            }
             // A slash behind an operand divides; elsewhere it opens a regular expression.
-            '/' if !(last.is_ascii_alphanumeric() || matches!(last, ')' | ']' | '_' | '$'))
+            '/' if !(last.is_ascii_alphanumeric()
+                || matches!(last, ')' | ']' | '_')
+                || stepped)
                 || DIVIDES_NOT.contains(&before.as_str()) =>
             {
                 while chars.get(at).is_some_and(|c| *c != '/') {
@@ -108,6 +124,8 @@ fn redirects(text: &str) -> bool {
                 }
                 at += 1;
                 last = 'x';
+                stepped = false;
+                before.clear();
                 continue;
             }
             '#' => {
@@ -116,17 +134,30 @@ fn redirects(text: &str) -> bool {
                 }
             }
             // A statement goes on behind an escape, a comma and the like.
-            '\n' if matches!(last, '\\' | ',' | '&' | '|') => {}
-            ';' | '\n' | '{' | '}' => prints = false,
+            '\n' if matches!(last, '\\' | ',' | '&' | '|' | '?' | ':') => {}
+            // And what ended before it is no operand of what follows.
+            '\n' => {
+                prints = false;
+                last = ';';
+                before.clear();
+            }
+            ';' | '{' | '}' => prints = false,
             '|' if chars.get(at) == Some(&'|') => at += 1,
             '|' => return true,
             '>' if prints => return true,
             _ => {}
         }
         if !c.is_whitespace() {
+            stepped = matches!(c, '+' | '-') && at >= 2 && chars[at - 2] == c;
             last = c;
             before.clear();
         }
     }
     false
+}
+
+/// Whether what follows a slash of two meanings could hide what sends anything elsewhere.
+fn hides(rest: &[char]) -> bool {
+    rest.contains(&'"')
+        || (rest.iter().any(|c| "#/".contains(*c)) && rest.iter().any(|c| "|>".contains(*c)))
 }

@@ -3,7 +3,7 @@
 use lodestar_core::ladder::Rung;
 use lodestar_core::name::Excerpt;
 
-use super::given;
+use super::{given, is_stream};
 use crate::command::expand::{Arg, Sure};
 use crate::command::grade::{Grade, Grader};
 use crate::command::paths::{MARK, Use};
@@ -206,6 +206,7 @@ impl Grader {
     }
 
     pub(super) fn jq(&mut self, args: &[Arg], grade: &mut Grade) {
+        let mut from_file = false;
         for arg in args {
             let text = &arg.text;
             if text.contains("env") || text.contains("$ENV") || text.contains("input_filename") {
@@ -214,15 +215,29 @@ impl Grader {
                     "`jq` would show the environment, credentials with it",
                 );
             }
-            if given(text, "--from-file").is_some() || text == "-L" || given(text, "-f").is_some() {
+            // A module is any file that the program names, and its data are shown.
+            let mut words = text.split(|c: char| !c.is_ascii_alphanumeric() && c != '_');
+            let modules = ["import", "include", "modulemeta", "get_search_list"];
+            if words.any(|word| modules.contains(&word))
+                || given(text, "-L").is_some()
+                || given(text, "--library-path").is_some()
+            {
+                grade.raise(Rung::L4, "`jq` would read other files as modules");
+            }
+            if given(text, "--from-file").is_some() || given(text, "-f").is_some() {
+                from_file = true;
                 grade.raise(Rung::L3, "`jq` runs a program from a file");
             }
         }
         let mut operands = args.iter().filter(|arg| !arg.is_option());
-        if operands
-            .next()
-            .is_some_and(|filter| !filter.is_known() && filter.splits)
-        {
+        if from_file && args.iter().any(|arg| is_stream(&arg.text)) {
+            grade.raise(Rung::L4, "`jq` runs whatever it reads");
+        }
+        let filter = match from_file {
+            true => None,
+            false => operands.next(),
+        };
+        if filter.is_some_and(|filter| !filter.is_known() && filter.splits) {
             grade.raise(Rung::L4, "what `jq` does is only known when it runs");
         }
         for arg in operands {
@@ -395,10 +410,12 @@ impl Grader {
             } else if word == "-files0-from" {
                 grade.raise(Rung::L4, "`find` takes its folders from a file");
             } else if RUNS.contains(&word) {
-                let end = args[at + 1..]
-                    .iter()
-                    .position(|arg| matches!(arg.text.as_str(), ";" | "+"));
-                let end = end.map_or(args.len(), |end| at + 1 + end);
+                let end = (at + 1..args.len()).find(|end| ends_command(word, args, *end));
+                if end.is_none() {
+                    let reason = "where the command that `find` runs ends is not clear";
+                    grade.raise(Rung::L4, reason);
+                }
+                let end = end.unwrap_or(args.len());
                 let words: Vec<&str> = std::iter::once("find")
                     .chain(args[..at].iter().map(|arg| arg.text.as_str()))
                     .collect();
@@ -414,6 +431,16 @@ impl Grader {
             }
             at += 1;
         }
+    }
+}
+
+/// Whether a word ends what `find -exec` runs. A plus does so only directly behind a word that is `{}`, and never
+/// where `find` asks first; elsewhere it is a word of the command.
+fn ends_command(runs: &str, args: &[Arg], at: usize) -> bool {
+    match args[at].text.as_str() {
+        ";" => true,
+        "+" => !runs.starts_with("-ok") && args[at - 1].text == "{}",
+        _ => false,
     }
 }
 

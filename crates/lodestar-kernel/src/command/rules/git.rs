@@ -121,8 +121,6 @@ pub(in crate::command) const ROWS: &[Row] = &[
             "mv",
             "init",
             "notes",
-            "am",
-            "apply",
             "cherry-pick",
             "revert",
         ],
@@ -140,6 +138,12 @@ pub(in crate::command) const ROWS: &[Row] = &[
             "--strategy",
             "--build-fake-ancestor",
         ],
+    ),
+    (
+        &["am", "apply"],
+        L4,
+        "writes whatever files a patch names, what governs an agent with them",
+        &[],
     ),
     (
         &["format-patch"],
@@ -243,7 +247,15 @@ impl Grader {
             return;
         }
         self.git_words(name, rest, grade);
+        // Also behind `--`, which can be the value of the option before it.
         let has = |options: &[&str]| {
+            let mut given = rest
+                .iter()
+                .flat_map(|arg| options.iter().filter_map(|option| given(&arg.text, option)));
+            given.next().is_some()
+        };
+        // What makes it do less counts only where it surely is an option.
+        let lessens = |options: &[&str]| {
             rest.iter().take_while(|arg| arg.text != "--").any(|arg| {
                 options
                     .iter()
@@ -268,7 +280,7 @@ impl Grader {
         let (rung, why) = match name {
             "branch"
                 if operands.is_empty()
-                    || has(&[
+                    || lessens(&[
                         "--list",
                         "-l",
                         "--contains",
@@ -298,7 +310,10 @@ impl Grader {
                     false => (L0, "lists branches"),
                 }
             }
-            "tag" if operands.is_empty() || has(&["-l", "--list"]) => {
+            "tag"
+                if (operands.is_empty() || lessens(&["-l", "--list"]))
+                    && !has(&["-m", "-F", "-a", "--message", "--file", "--annotate"]) =>
+            {
                 match has(&[
                     "-d",
                     "-s",
@@ -326,7 +341,7 @@ impl Grader {
                 _ => (L4, "reaches or changes other repositories"),
             },
             "config" => match (
-                (has(&["--get", "get"]) || first == Some("get"))
+                (lessens(&["--get", "get"]) || first == Some("get"))
                     && only(&["--get", "--global", "--local", "--system", "--show-origin"]),
                 operands.last(),
             ) {
@@ -343,7 +358,10 @@ impl Grader {
             "bisect" if matches!(first, Some("start" | "good" | "bad" | "skip" | "reset")) => {
                 (L3, "searches history")
             }
-            "clean" if has(&["-n", "--dry-run"]) && !has(&["-f", "--force"]) => {
+            "clean"
+                if lessens(&["-n", "--dry-run"])
+                    && !has(&["-f", "--force", "-e", "--exclude", "-i", "--interactive"]) =>
+            {
                 (L0, "lists what it would delete")
             }
             "clean" => (L4, "deletes files that no commit holds"),
@@ -351,7 +369,7 @@ impl Grader {
                 (L4, "throws away work that no commit holds")
             }
             "reset" => (L3, "moves the branch, and leaves files as they are"),
-            "restore" if has(&["--staged", "-S"]) && !has(&["--worktree", "-W"]) => {
+            "restore" if lessens(&["--staged", "-S"]) && !has(&["--worktree", "-W"]) => {
                 (L3, "takes changes out of the next commit")
             }
             "restore" => (L4, "throws away work that no commit holds"),
@@ -377,7 +395,7 @@ impl Grader {
                 match !only(&plain) && !only(&["--orphan", "-q", "--quiet"]) {
                     true => (L4, "throws away work that no commit holds"),
                     false
-                        if has(&["-b", "--orphan", "--track", "-t"])
+                        if lessens(&["-b", "--orphan", "--track", "-t"])
                             && rest.iter().all(Arg::is_known) =>
                     {
                         (L3, "makes a branch")

@@ -190,17 +190,27 @@ impl Grader {
         ];
         let mut at = 0;
         let mut replaced: Option<String> = None;
+        let mut counted = false;
         while let Some(arg) = args.get(at).filter(|arg| arg.is_option()) {
             let text = arg.text.clone();
             at += 1;
             let attached = |option: &&str| text.starts_with(*option) && text.len() > option.len();
+            counted |=
+                text.starts_with("-n") || text.starts_with("-L") || text.starts_with("--max-args");
             match text.as_str() {
                 "--" => break,
-                "-I" | "--replace" => {
-                    replaced = args.get(at).map(|arg| arg.text.clone());
+                "-I" => {
+                    replaced = Some(args.get(at).map_or("", |arg| &arg.text).to_owned());
                     at += 1;
                 }
-                text if text.starts_with("-I") => replaced = Some(text[2..].to_owned()),
+                // These take a value only in the same word.
+                "-i" | "--replace" => replaced = Some("{}".to_owned()),
+                text if text.starts_with("-I") || text.starts_with("-i") => {
+                    replaced = Some(text[2..].to_owned());
+                }
+                text if text.starts_with("--replace=") => {
+                    replaced = text.split_once('=').map(|(_, mark)| mark.to_owned());
+                }
                 text if PLAIN.contains(&text) => {}
                 text if VALUED.contains(&text) => at += 1,
                 _ if VALUED.iter().any(attached) => {}
@@ -221,6 +231,13 @@ impl Grader {
             Stdin::Names(sure) => *sure,
             _ => Sure::Unknown,
         };
+        if replaced.as_deref() == Some("") {
+            grade.raise(Rung::L4, "what `xargs` puts words in for is not named");
+        }
+        // Of the two, the later one counts: words are put in, or they are added.
+        if replaced.is_some() && counted {
+            grade.raise(Rung::L4, "where `xargs` puts words is not clear");
+        }
         let rest = args.get(at..).unwrap_or_default();
         if rest.is_empty() {
             return;

@@ -2,17 +2,15 @@
 
 use lodestar_core::ladder::Rung;
 
-use super::given;
+use super::{given, is_stream};
 use crate::command::expand::Arg;
 use crate::command::grade::{Grade, Grader};
 
 /// Options that change how lines are read and shown, and nothing else.
-const PLAIN: [&str; 7] = [
-    "--",
+const PLAIN: [&str; 5] = [
     "--quiet",
     "--silent",
     "--regexp-extended",
-    "--posix",
     "--debug",
     "--null-data",
 ];
@@ -23,10 +21,13 @@ impl Grader {
         let mut operands: Vec<&Arg> = Vec::new();
         let mut in_place = false;
         let mut by_option = false;
+        let mut ended = false;
         let mut rest = args.iter();
         while let Some(arg) = rest.next() {
             let text = arg.text.as_str();
             match () {
+                () if ended && arg.is_known() => operands.push(arg),
+                () if text == "--" => ended = true,
                 () if !arg.is_known() => {
                     grade.raise(Rung::L4, "what `sed` does is only known when it runs");
                 }
@@ -73,6 +74,16 @@ impl Grader {
                                 Some(Arg::fixed(value)).filter(|value| !value.text.is_empty());
                             self.sed_file(value.as_ref().or_else(|| rest.next()), grade);
                         }
+                        // Some take a length here, others nothing: with a number, both are harmless.
+                        Some('l') => {
+                            let length = match value {
+                                "" => rest.next().map_or("", |next| &next.text),
+                                value => value,
+                            };
+                            if length.is_empty() || !length.chars().all(|c| c.is_ascii_digit()) {
+                                grade.raise(Rung::L4, "what `sed` does is not clear");
+                            }
+                        }
                         Some('i') => {
                             in_place = true;
                             if value.contains('/') {
@@ -116,6 +127,9 @@ impl Grader {
 
     fn sed_file(&mut self, file: Option<&Arg>, grade: &mut Grade) {
         grade.raise(Rung::L3, "`sed` runs a script from a file");
+        if file.is_none_or(|file| is_stream(&file.text)) {
+            grade.raise(Rung::L4, "`sed` runs whatever it reads");
+        }
         if let Some(file) = file {
             self.works(std::slice::from_ref(file), grade);
         }
@@ -229,10 +243,14 @@ fn effects(script: &str) -> Option<Vec<Effect>> {
                 }
             }
             '#' => drop(line(&mut at)),
+            // A blank ends a label, and what stands behind it is a command again.
             ':' | 'b' | 't' | 'T' => {
+                while chars.get(at).is_some_and(|c| *c == ' ' || *c == '\t') {
+                    at += 1;
+                }
                 while chars
                     .get(at)
-                    .is_some_and(|c| !matches!(c, ';' | '\n' | '}'))
+                    .is_some_and(|c| !c.is_whitespace() && !matches!(c, ';' | '}'))
                 {
                     at += 1;
                 }

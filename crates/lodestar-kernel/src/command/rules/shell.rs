@@ -4,8 +4,9 @@ use lodestar_core::ladder::Rung;
 use lodestar_core::name::Excerpt;
 
 use super::given;
+use crate::command::arithmetic::is_keyed;
 use crate::command::expand::{Arg, Sure};
-use crate::command::grade::{Grade, Grader, Stdin};
+use crate::command::grade::{COMPUTED, Grade, Grader, Stdin};
 use crate::command::paths::{MARK, Use};
 use crate::command::simple::is_outgoing;
 use crate::command::variables;
@@ -100,6 +101,12 @@ impl Grader {
         for (at, arg) in args.iter().enumerate() {
             variables::judge_value(&arg.text, grade);
             let names = matches!(arg.text.as_str(), "-v" | "-R");
+            if names
+                && let Some(name) = args.get(at + 1)
+                && !self.numbers.looks_at(&name.text)
+            {
+                grade.raise(Rung::L4, COMPUTED);
+            }
             if names && args.get(at + 1).is_some_and(|name| !name.is_known()) {
                 let reason = "which variable is looked at is only known when it runs";
                 grade.raise(Rung::L4, reason);
@@ -234,6 +241,11 @@ impl Grader {
                 format!("`{name} -C` runs a command for lines that it reads"),
             );
         }
+        // Only in the line's own shell, and only where it surely runs.
+        let keyed = matches!(name, "declare" | "typeset")
+            && (self.depth, self.unsure) == (1, 0)
+            && matches!(args, [option, ..] if option.literal().is_some_and(is_keyed))
+            && args[1..].iter().all(|arg| !arg.is_option());
         let mut named = false;
         for arg in args {
             // Options can hold a name too: `read -aname`.
@@ -249,6 +261,10 @@ impl Grader {
             let name = name.strip_suffix('+').unwrap_or(name);
             if prints && value.is_none() {
                 variables::judge_use(name, false, grade);
+            }
+            match keyed && arg.literal().is_some() {
+                true => self.numbers.declare(name),
+                false => self.numbers.touch(name),
             }
             if whole == "unset" {
                 self.defined.retain(|(own, _)| own != name);

@@ -43,11 +43,12 @@ pub(super) static FILES: &[Program] = &[
         Rule::Works,
     )
     .raised(&[raise(&["--filter"], L4, "runs another program")]),
-    Program::new(L3, &["patch"], "changes files", Rule::Works).raised(&[raise(
-        &["-e", "--ed", "-g", "--get"],
+    Program::new(
         L4,
-        "runs an editor or fetches files",
-    )]),
+        &["patch"],
+        "writes whatever files a patch names, what governs an agent with them",
+        Rule::Works,
+    ),
     Program::new(L0, &["zipinfo"], "lists an archive", Rule::Reads).plain("12smlhvtzTMC", &[]),
     Program::new(L3, &["unzip"], "unpacks files", Rule::Unzip).raised(&[raise(
         &["-:"],
