@@ -225,16 +225,19 @@ async fn a_use_is_judged_before_and_its_result_recorded_after() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn results_find_their_use_by_number_or_else_by_tool_and_input_in_order() {
+async fn results_find_their_use_by_number_or_else_by_tool_and_input_if_there_is_one() {
     let mut hooked = Hooked::new().await;
     let (one, two) = (read("1", "a.md"), read("2", "a.md"));
     let unnumbered = used("Read", Kind::Read, None, json!({"file_path": "c.md"}));
-    for one in [&one, &two, &unnumbered, &unnumbered] {
+    let alone = used("Read", Kind::Read, None, json!({"file_path": "d.md"}));
+    for one in [&one, &two, &unnumbered, &unnumbered, &alone] {
         assert_eq!(hooked.before("c", one).await, Answer::Proceed);
     }
     for (used, result) in [
         (&two, "second"),
         (&one, "first"),
+        (&alone, "alone"),
+        // Which of the two this is cannot be told, or whether the other one happened at all.
         (&unnumbered, "x"),
         (&unnumbered, "y"),
     ] {
@@ -252,13 +255,13 @@ async fn results_find_their_use_by_number_or_else_by_tool_and_input_in_order() {
     hooked.over("c").await;
     hooked.end().await;
     let events = hooked.events("c");
-    assert_eq!(count(&events, "action.completed"), 4);
+    assert_eq!(count(&events, "action.completed"), 3);
     let said = of(&events, "observation.recorded");
     let texts: Vec<_> = said
         .iter()
         .map(|one| one["content"][0]["text"].as_str().unwrap())
         .collect();
-    assert_eq!(texts, ["second", "first", "x", "y", "stray"]);
+    assert_eq!(texts, ["second", "first", "alone", "x", "y", "stray"]);
     let completed: Vec<_> = of(&events, "action.completed")
         .into_iter()
         .cloned()

@@ -171,8 +171,9 @@ impl Conversation {
         }
     }
 
-    /// The use that a result is of: by the client's number, or where it gives none, the first open one of
-    /// the same tool with the same input.
+    /// The use that a result is of: by the client's number, or where it gives none, the open one of the same tool with
+    /// the same input. If there are several of those, one may never have happened: which it is cannot be told, so that the end of
+    /// all of them is unknown.
     fn take(&self, used: &Use) -> Option<Open> {
         let mut state = self.state();
         let input = digest(used);
@@ -180,6 +181,10 @@ impl Conversation {
             Some(_) => open.id == used.id && open.tool == used.tool,
             None => open.tool == used.tool && open.input == input,
         };
+        if used.id.is_none() && state.open.iter().filter(|open| same(open)).count() > 1 {
+            state.open.retain(|open| !same(open));
+            return None;
+        }
         let at = state.open.iter().position(same)?;
         state.open.remove(at)
     }

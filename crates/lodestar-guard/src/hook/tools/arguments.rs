@@ -408,9 +408,10 @@ fn leading_elsewhere(value: &Value, places: &mut Vec<String>) {
             Value::Array(items) => open.extend(items),
             Value::Object(members) => open.extend(members.values()),
             Value::String(text) => {
+                let text = text.trim();
                 let climbs = text.split('/').any(|name| name == "..");
                 if text.starts_with(['/', '~', '$']) || text.starts_with("file:") || climbs {
-                    places.push(text.clone());
+                    places.push(text.to_owned());
                 }
             }
             _ => {}
@@ -418,8 +419,10 @@ fn leading_elsewhere(value: &Value, places: &mut Vec<String>) {
     }
 }
 
+/// Where these lead, each as it is written and without the blanks around it: clients differ in whether they mean those.
 fn absolute(cwd: &Path, written: &[String]) -> Vec<PathBuf> {
-    let paths = written.iter().map(|written| places::from(cwd, written));
+    let spelt = written.iter().flat_map(|text| [text.as_str(), text.trim()]);
+    let paths = spelt.map(|written| places::from(cwd, written));
     let mut paths: Vec<PathBuf> = paths.collect();
     let mut seen = std::collections::BTreeSet::new();
     paths.retain(|path| seen.insert(path.clone()));

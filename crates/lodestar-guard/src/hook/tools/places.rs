@@ -14,7 +14,13 @@ const BEYOND: [&str; 5] = ["@(", "+(", "!(", "?(", "*("];
 /// A path as a client may mean it: relative ones start where the conversation works, a tilde is a home, and where a
 /// variable leads is not known.
 pub(super) fn from(cwd: &Path, written: &str) -> PathBuf {
-    let written = written.strip_prefix("file://").unwrap_or(written);
+    let written = match written.strip_prefix("file:") {
+        Some(rest) => {
+            let rest = rest.strip_prefix("//").unwrap_or(rest);
+            rest.strip_prefix("localhost").unwrap_or(rest)
+        }
+        None => written,
+    };
     if !written.starts_with(['~', '$']) {
         return cwd.join(written);
     }

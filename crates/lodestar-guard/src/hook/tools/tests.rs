@@ -137,6 +137,17 @@ fn files_are_inside_or_outside_and_the_strictest_counts() {
         sort_in(&root, Kind::Read, json!({"path": "/etc/passwd"})),
         "codex.read.outside"
     );
+    // Some clients trim what they are given, and some open addresses of files.
+    for written in [
+        " /etc/hosts",
+        "\t~/.bashrc",
+        "file:/etc/hosts",
+        "file://localhost/etc/hosts",
+    ] {
+        let input = json!({"file_path": written, "content": "x"});
+        let sort = sort_in(&root, Kind::Write, input);
+        assert_eq!(sort, "codex.write.outside", "{written:?}");
+    }
     let both = json!({"paths": ["a.rs", "../b.rs"]});
     assert_eq!(sort_in(&root, Kind::Edit, both), "codex.write.outside");
     let hidden = json!({"path": "a.rs", "edits": [{"file_path": "/etc/hosts", "new_string": "x"}]});
