@@ -243,7 +243,9 @@ async fn a_message_arrives_from_the_fixed_sender_at_the_named_recipients() {
         "{head}"
     );
     assert!(head.contains("Subject: =?utf-8?b?"), "{head}");
-    assert!(!head.to_lowercase().contains("bcc"), "{head}");
+    // A header of that name: the number of a message may have these letters in it.
+    let mut headers = head.lines().map(str::to_lowercase);
+    assert!(!headers.any(|line| line.starts_with("bcc")), "{head}");
     assert!(
         body.starts_with("First line\n.\n.. dots\nBcc: evil@evil.test\nlast"),
         "{body}"
